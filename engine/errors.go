@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// The situations that callers tell apart with errors.Is. What an error says is a sentence for people.
+var (
+	ErrInvalidAsset      = errors.New("invalid asset")
+	ErrInvalidTask       = errors.New("invalid task")
+	ErrInvalid           = errors.New("invalid request") // always an *InvalidError
+	ErrUnknownFlow       = errors.New("unknown flow")
+	ErrUnknownStep       = errors.New("unknown step")
+	ErrUnknownChannel    = errors.New("unknown channel")
+	ErrForbidden         = errors.New("not permitted")
+	ErrClaimNotFound     = errors.New("no such claim")
+	ErrTicketNotFound    = errors.New("no such ticket")
+	ErrStaleToken        = errors.New("a newer claim holds the asset; this write is refused")
+	ErrStepConflict      = errors.New("the step is recorded with another result")
+	ErrContentConflict   = errors.New("the notification is accepted with another content")
+	ErrFlowMismatch      = errors.New("the ticket follows another flow")
+	ErrTooManyClaims     = errors.New("too many claims for this user")
+	ErrStoreUnavailable  = errors.New("Redis is not reachable or cannot be used")
+	ErrOutboxUnavailable = errors.New("the outbox cannot be written")
+	ErrDraining          = errors.New("the daemon is stopping")
+)
+
+// InvalidError says which field of a request is wrong. It is an ErrInvalid.
+type InvalidError struct {
+	Field   string // as in the request: pid, heartbeat, max_hold
+	Message string
+}
+
+func (e *InvalidError) Error() string        { return e.Field + ": " + e.Message }
+func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
+
+// HeldError says who holds the asset.
+type HeldError struct {
+	Asset  Asset
+	Holder Holder // zero when the holder let go in the meantime
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("%s is held on host %q for task %q, its lock has %s left", e.Asset, e.Holder.Host, e.Holder.Task,
+		e.Holder.Remaining.Round(time.Millisecond))
+}
+
+// LostError says why a claim ended. For the agent it is final.
+type LostError struct {
+	Reason Reason
+	PID    int // with ProcessExit: the process that ended
+}
+
+func (e *LostError) Error() string {
+	if e.Reason == ReasonProcessExit {
+		return fmt.Sprintf("the claim ended because process %d ended: claim again from a process that stays, or with a heartbeat", e.PID)
+	}
+	return lostSentence[e.Reason]
+}
+
+var lostSentence = map[Reason]string{
+	ReasonReleased:   "the claim was released: claim again to go on",
+	ReasonExpired:    "the claim ended because its lock could not be renewed in time: claim again to go on",
+	ReasonTaken:      "the claim ended because another claim holds the asset",
+	ReasonSilent:     "the claim ended because no sign of life came within its heartbeat",
+	ReasonMaxHold:    "the claim ended because it lasted as long as its max_hold",
+	ReasonStoreReset: "the claim ended because Redis lost the asset's lock, grant and ticket",
+	ReasonForced:     "the claim was ended by an administrator",
+}
+
+// TransitionError says that the flow does not allow what was asked, and what it allows.
+type TransitionError struct {
+	State   State
+	Allowed []Next
+}
+
+func (e *TransitionError) Error() string {
+	return fmt.Sprintf("the flow does not allow this in state %s", e.State)
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package client
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Code is the machine-readable cause in every problem that the daemon answers.
+type Code string
+
+// The codes of the socket API. Their HTTP statuses are in Status.
+const (
+	BadRequest        Code = "BAD_REQUEST"
+	Invalid           Code = "INVALID"
+	InvalidAsset      Code = "INVALID_ASSET"
+	InvalidTask       Code = "INVALID_TASK"
+	UnknownFlow       Code = "UNKNOWN_FLOW"
+	UnknownStep       Code = "UNKNOWN_STEP"
+	UnknownChannel    Code = "UNKNOWN_CHANNEL"
+	Forbidden         Code = "FORBIDDEN"
+	NotFound          Code = "NOT_FOUND"
+	MethodNotAllowed  Code = "METHOD_NOT_ALLOWED"
+	TicketNotFound    Code = "TICKET_NOT_FOUND"
+	ClaimNotFound     Code = "CLAIM_NOT_FOUND"
+	IntentNotFound    Code = "INTENT_NOT_FOUND"
+	StaleToken        Code = "STALE_TOKEN"
+	ClaimLost         Code = "CLAIM_LOST"
+	IllegalTransition Code = "ILLEGAL_TRANSITION"
+	StepConflict      Code = "STEP_CONFLICT"
+	ContentConflict   Code = "CONTENT_CONFLICT"
+	FlowMismatch      Code = "FLOW_MISMATCH"
+	BodyTooLarge      Code = "BODY_TOO_LARGE"
+	LockHeld          Code = "LOCK_HELD"
+	TooManyClaims     Code = "TOO_MANY_CLAIMS"
+	Internal          Code = "INTERNAL"
+	StoreUnavailable  Code = "STORE_UNAVAILABLE"
+	OutboxUnavailable Code = "OUTBOX_UNAVAILABLE"
+	Draining          Code = "DRAINING"
+)
+
+var statuses = map[Code]int{
+	BadRequest:        http.StatusBadRequest,
+	Invalid:           http.StatusUnprocessableEntity,
+	InvalidAsset:      http.StatusUnprocessableEntity,
+	InvalidTask:       http.StatusUnprocessableEntity,
+	UnknownFlow:       http.StatusUnprocessableEntity,
+	UnknownStep:       http.StatusUnprocessableEntity,
+	UnknownChannel:    http.StatusUnprocessableEntity,
+	Forbidden:         http.StatusForbidden,
+	NotFound:          http.StatusNotFound,
+	MethodNotAllowed:  http.StatusMethodNotAllowed,
+	TicketNotFound:    http.StatusNotFound,
+	ClaimNotFound:     http.StatusNotFound,
+	IntentNotFound:    http.StatusNotFound,
+	StaleToken:        http.StatusConflict,
+	ClaimLost:         http.StatusConflict,
+	IllegalTransition: http.StatusConflict,
+	StepConflict:      http.StatusConflict,
+	ContentConflict:   http.StatusConflict,
+	FlowMismatch:      http.StatusConflict,
+	BodyTooLarge:      http.StatusRequestEntityTooLarge,
+	LockHeld:          http.StatusLocked,
+	TooManyClaims:     http.StatusTooManyRequests,
+	Internal:          http.StatusInternalServerError,
+	StoreUnavailable:  http.StatusServiceUnavailable,
+	OutboxUnavailable: http.StatusServiceUnavailable,
+	Draining:          http.StatusServiceUnavailable,
+}
+
+// Status returns the HTTP status that goes with c, or 500 for a code that is not known.
+func (c Code) Status() int {
+	if s, ok := statuses[c]; ok {
+		return s
+	}
+	return http.StatusInternalServerError
+}
+
+// Problem is an error answer of the daemon (RFC 9457, application/problem+json). It never repeats a value of the request.
+type Problem struct {
+	Type   string `json:"type,omitempty" doc:"Always about:blank; the code tells the kinds apart."`
+	Title  string `json:"title" doc:"The phrase of the HTTP status."`
+	Status int    `json:"status" doc:"The HTTP status."`
+	Detail string `json:"detail" doc:"What was wrong, and what would be right."`
+	Code   Code   `json:"code" doc:"The machine-readable cause."`
+
+	Errors  []FieldError `json:"errors,omitempty" doc:"With INVALID: what is wrong, place by place."`
+	Reason  string       `json:"reason,omitempty" doc:"With CLAIM_LOST: why the claim ended."`
+	PID     int          `json:"pid,omitempty" doc:"With CLAIM_LOST for process_exit: the process that ended."`
+	State   string       `json:"state,omitempty" doc:"With ILLEGAL_TRANSITION: the state in which the ticket is."`
+	Allowed []Next       `json:"allowed,omitempty" doc:"With ILLEGAL_TRANSITION: what is allowed there."`
+	Holder  *Holder      `json:"holder,omitempty" doc:"With LOCK_HELD: who holds the asset."`
+}
+
+// FieldError is one thing that is wrong with a request.
+type FieldError struct {
+	Location string `json:"location" doc:"Where: body.asset, query.wait, path.task."`
+	Message  string `json:"message" doc:"What is wrong there, and what would be right."`
+}
+
+// Error makes a Problem an error: its sentence, what is wrong place by place, and its code.
+func (p *Problem) Error() string {
+	var b strings.Builder
+	b.WriteString(p.Detail)
+	for _, e := range p.Errors {
+		fmt.Fprintf(&b, "; %s: %s", e.Location, e.Message)
+	}
+	fmt.Fprintf(&b, " (%s)", p.Code)
+	return b.String()
+}
