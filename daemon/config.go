@@ -4,11 +4,26 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
 )
 
-// ErrConfig is any error in the configuration: of the file, of its values, of the secret files that it names.
-var ErrConfig = errors.New("configuration")
+const defaultConfigFile = "/etc/picket/picket.toml"
+
+// The modes of Redis.
+const (
+	Standalone = "standalone"
+	Sentinel   = "sentinel"
+	Cluster    = "cluster"
+)
 
 // Config is the configuration file.
 type Config struct {
@@ -22,6 +37,8 @@ type Config struct {
 	Tickets    TicketConfig `toml:"tickets"`
 	Outbox     OutboxConfig `toml:"outbox"`
 	Channels   []Channel    `toml:"channel"`
+
+	adminGroupSet bool // it stands in the file: its lack is an error, not a warning
 }
 
 // SocketConfig is [socket].
@@ -29,6 +46,8 @@ type SocketConfig struct {
 	Path  string `toml:"path"`  // unused under socket activation. Defaults to /run/picket/picket.sock
 	Mode  string `toml:"mode"`  // octal. Defaults to 0660
 	Group string `toml:"group"` // Defaults to picket
+
+	groupSet bool // it stands in the file: its lack is an error, not a warning
 }
 
 // RedisConfig is [redis].
@@ -101,11 +120,98 @@ type Channel struct {
 }
 
 // DefaultConfig is the configuration of an empty file.
-func DefaultConfig() Config { panic("contract") }
+func DefaultConfig() Config {
+	host, _ := os.Hostname() // an empty one is told by Validate
+	state, _, _ := strings.Cut(os.Getenv("STATE_DIRECTORY"), ":")
+	if state == "" {
+		state = "/var/lib/picket"
+	}
+	return Config{
+		Host:       host,
+		StateDir:   state,
+		AdminGroup: "picket-admin",
+		Socket:     SocketConfig{Path: "/run/picket/picket.sock", Mode: "0660", Group: "picket"},
+		Redis:      RedisConfig{Addrs: []string{"127.0.0.1:6379"}, Mode: Standalone, Prefix: "picket"},
+		Lock:       LockConfig{TTL: Duration(15 * time.Second)},
+		Claims: ClaimsConfig{
+			MaxHold:      Duration(time.Hour),
+			MaxHoldLimit: Duration(24 * time.Hour),
+			MaxPerUID:    10000,
+		},
+		Tickets: TicketConfig{Keep: Duration(720 * time.Hour), KeepGrants: Duration(2160 * time.Hour)},
+		Outbox: OutboxConfig{
+			MaxSizeMiB: 256,
+			RetryFirst: Duration(time.Second),
+			RetryMax:   Duration(5 * time.Minute),
+			GiveUp:     Duration(24 * time.Hour),
+		},
+	}
+}
+
+// DefaultChannel is a [[channel]] with nothing in it. It needs a name and a type at least.
+func DefaultChannel() Channel {
+	return Channel{Timeout: Duration(10 * time.Second), MinSeverity: severities[0]}
+}
 
 // LoadConfig reads and validates the file at path; an empty path means $PICKET_CONFIG, else /etc/picket/picket.toml. Its error
 // is an ErrConfig, a line for each thing that is wrong.
-func LoadConfig(path string) (Config, error) { panic("contract") }
+func LoadConfig(path string) (Config, error) {
+	path = cmp.Or(path, os.Getenv("PICKET_CONFIG"), defaultConfigFile)
+	doc, err := os.ReadFile(path)
+	if err != nil {
+		return Config{}, configError{fmt.Sprintf("cannot read the configuration: %v", err)}
+	}
+	c, lines, problems := parseConfig(doc)
+	if len(problems) == 0 {
+		problems = c.check()
+	}
+	return c, located(path, lines, problems)
+}
 
-// Validate names the keys with bad values and says what would be right, all at once, a line each. Its error is an ErrConfig.
-func (c Config) Validate() error { panic("contract") }
+// parseConfig reads a document without asking whether its values make sense.
+func parseConfig(doc []byte) (c Config, lines map[string]int, problems []problem) {
+	c = DefaultConfig()
+	var syntax *toml.DecodeError
+	if err := toml.Unmarshal(doc, &map[string]any{}); errors.As(err, &syntax) {
+		key := strings.Join(syntax.Key(), ".")
+		line, _ := syntax.Position()
+		return c, map[string]int{key: line}, []problem{{key, strings.TrimPrefix(syntax.Error(), "toml: ")}}
+	} else if err != nil {
+		return c, nil, []problem{{"", err.Error()}}
+	}
+	if lines, problems = checkStrict(doc); len(problems) > 0 {
+		return c, lines, problems
+	}
+	if err := toml.Unmarshal(doc, &c); err != nil {
+		return c, lines, []problem{{"", err.Error()}}
+	}
+	_, c.adminGroupSet = lines["admin_group"]
+	_, c.Socket.groupSet = lines["socket.group"]
+	for i := range c.Channels {
+		ch, def := &c.Channels[i], DefaultChannel()
+		ch.Timeout = cmp.Or(ch.Timeout, def.Timeout)
+		ch.MinSeverity = cmp.Or(ch.MinSeverity, def.MinSeverity)
+	}
+	return c, lines, nil
+}
+
+// String is the configuration as TOML, for logs: without what may be secret in a URL or a command line.
+func (c Config) String() string {
+	c.Channels = slices.Clone(c.Channels)
+	for i := range c.Channels {
+		ch := &c.Channels[i]
+		if u, err := url.Parse(ch.URL); err != nil {
+			ch.URL = ""
+		} else if ch.URL != "" {
+			ch.URL = u.Scheme + "://" + u.Host + "/…"
+		}
+		if len(ch.Command) > 1 {
+			ch.Command = []string{ch.Command[0], "…"}
+		}
+	}
+	doc, err := toml.Marshal(c)
+	if err != nil {
+		return err.Error()
+	}
+	return string(doc)
+}

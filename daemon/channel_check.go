@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/picketd/picket/engine"
+)
+
+var (
+	severities   = []string{"info", "low", "medium", "high", "critical"} // lowest first
+	channelTypes = []string{"webhook", "exec", "log"}
+	laterTypes   = []string{"slack", "wecom", "dingtalk", "feishu", "mail"}
+
+	channelForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	rateForm    = regexp.MustCompile(`^[1-9][0-9]{0,5}/[smh]$`)
+)
+
+// check looks at one channel whose keys are told with at before them.
+func (ch Channel) check(k *checker, at string) {
+	k.demand(channelForm.MatchString(ch.Name), at+"name", "must be 1 to 64 of A-Z a-z 0-9 _ -")
+	k.between(at+"timeout", ch.Timeout, 100*time.Millisecond, 10*time.Minute)
+	k.demand(slices.Contains(severities, ch.MinSeverity), at+"min_severity", "%q is not known: write one of %s", ch.MinSeverity, strings.Join(severities, ", "))
+	k.demand(ch.Rate == "" || rateForm.MatchString(ch.Rate), at+"rate", "%q is not a rate: write a number a second, minute or hour, such as \"20/m\"", ch.Rate)
+	for _, name := range ch.Flows {
+		_, err := engine.LookupFlow(name)
+		k.demand(err == nil && name != "", at+"flows", "%q is not a known flow: write \"asset-inference\"", name)
+	}
+	switch {
+	case slices.Contains(laterTypes, ch.Type):
+		k.demand(false, at+"type", "%q is not available in this version: write one of %s", ch.Type, strings.Join(channelTypes, ", "))
+		return
+	case !slices.Contains(channelTypes, ch.Type):
+		k.demand(false, at+"type", "%q is not known: write one of %s", ch.Type, strings.Join(channelTypes, ", "))
+		return
+	}
+	ch.checkFields(k, at)
+	switch ch.Type {
+	case "webhook":
+		ch.checkWebhook(k, at)
+	case "exec":
+		k.demand(len(ch.Command) > 0, at+"command", "is missing: write the program's absolute path and its arguments, such as [\"/usr/local/bin/page\", \"--now\"]")
+		if len(ch.Command) > 0 {
+			err := executable(ch.Command[0])
+			k.demand(err == nil, at+"command", "%v", err)
+		}
+	}
+}
+
+// checkFields refuses the keys that mean nothing for the channel's type.
+func (ch Channel) checkFields(k *checker, at string) {
+	for _, f := range []struct {
+		key  string
+		set  bool
+		only string
+	}{
+		{"url", ch.URL != "", "webhook"},
+		{"url_file", ch.URLFile != "", "webhook"},
+		{"secret_file", ch.SecretFile != "", "webhook"},
+		{"insecure", ch.Insecure, "webhook"},
+		{"command", len(ch.Command) > 0, "exec"},
+	} {
+		k.demand(!f.set || ch.Type == f.only, at+f.key, "is for type = %q only: take it away", f.only)
+	}
+}
+
+func (ch Channel) checkWebhook(k *checker, at string) {
+	k.demand(ch.URL == "" || ch.URLFile == "", at+"url_file", "cannot go with url: write one of them")
+	k.demand(ch.URL != "" || ch.URLFile != "", at+"url", "is missing: write it, or the file where it is as url_file")
+	switch {
+	case ch.URL != "":
+		err := checkURL(ch.URL, ch.Insecure)
+		k.demand(err == nil, at+"url", "%v", err)
+	case ch.URLFile != "":
+		_, err := ch.url()
+		k.demand(err == nil, at+"url_file", "%v", err)
+	}
+	if ch.SecretFile != "" {
+		_, err := ch.secret()
+		k.demand(err == nil, at+"secret_file", "%v", err)
+	}
+}
+
+// url is where a webhook goes, from the file if it is in one.
+func (ch Channel) url() (string, error) {
+	if ch.URLFile == "" {
+		return ch.URL, nil
+	}
+	u, err := readSecret(ch.URLFile)
+	if err != nil {
+		return "", err
+	}
+	if err := checkURL(u, ch.Insecure); err != nil {
+		return "", fmt.Errorf("what is in %s %w", ch.URLFile, err)
+	}
+	return u, nil
+}
+
+// secret is the key that signs a webhook, nil for none.
+func (ch Channel) secret() ([]byte, error) {
+	if ch.SecretFile == "" {
+		return nil, nil
+	}
+	s, err := readSecret(ch.SecretFile)
+	if err != nil {
+		return nil, err
+	}
+	key, err := parseSecret(s)
+	if err != nil {
+		return nil, fmt.Errorf("what is in %s: %w", ch.SecretFile, err)
+	}
+	return key, nil
+}
+
+// checkURL says what is wrong with a webhook's URL, to follow its name in a sentence, without repeating it: it may be a secret.
+func checkURL(s string, insecure bool) error {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http"):
+		return errors.New("is not a URL for a webhook: write https://host/path")
+	case u.Fragment != "":
+		return errors.New("has a #fragment, which is never sent: take it away")
+	case u.Scheme == "http" && !insecure && !loopback(u.Hostname()):
+		return errors.New("is http://, which anybody on the way can read: write https://, or insecure = true")
+	}
+	return nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func executable(path string) error {
+	if !filepath.IsAbs(path) {
+		return fmt.Errorf("%q is relative: write the program's absolute path", path)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("cannot find the program: %w", err)
+	}
+	if info.IsDir() || info.Mode()&0o111 == 0 {
+		return fmt.Errorf("%s is not a program: make it executable", path)
+	}
+	return nil
+}

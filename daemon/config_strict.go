@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package daemon
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// strict walks over a document beside the decoder, which forgives too much: it takes a key in any case, a bare number for a
+// Duration, and [channel] for [[channel]]; and it ends at the first wrong type. The walk finds all of that, with lines.
+type strict struct {
+	parser   unstable.Parser
+	lines    map[string]int // of every key and table, by path
+	tables   map[string]int // how many [[…]] there were so far, by path
+	problems []problem
+}
+
+// place is a position in the schema: the Go type that stands there, and the path to it.
+type place struct {
+	t    reflect.Type
+	path string
+}
+
+// checkStrict returns the line of every key of a document that parses, and what does not fit into Config.
+func checkStrict(doc []byte) (lines map[string]int, problems []problem) {
+	s := strict{lines: map[string]int{}, tables: map[string]int{}}
+	root := place{t: reflect.TypeFor[Config]()}
+	table, known := root, true
+	s.parser.Reset(doc)
+	for s.parser.NextExpression() {
+		node := s.parser.Expression()
+		switch node.Kind {
+		case unstable.Table, unstable.ArrayTable:
+			table, known = s.header(node, root)
+		case unstable.KeyValue:
+			if known {
+				s.keyValue(node, table)
+			}
+		}
+	}
+	return s.lines, s.problems
+}
+
+func (s *strict) header(node *unstable.Node, root place) (place, bool) {
+	p, ok := s.resolve(node, root)
+	if !ok {
+		return p, false
+	}
+	many := isTables(p.t)
+	switch {
+	case many && node.Kind == unstable.ArrayTable:
+		s.tables[p.path]++
+		line := s.lines[p.path]
+		p = s.last(p)
+		s.lines[p.path] = line
+	case many:
+		s.problem(p.path, "can stand more than once: write [[%s]]", p.path)
+		return p, false
+	case node.Kind == unstable.ArrayTable:
+		s.problem(p.path, "stands only once: write [%s]", p.path)
+		return p, false
+	case deref(p.t).Kind() != reflect.Struct:
+		s.problem(p.path, "is a value, not a table: write %s", want(p.t))
+		return p, false
+	}
+	return p, true
+}
+
+func (s *strict) keyValue(node *unstable.Node, table place) {
+	if p, ok := s.resolve(node, table); ok {
+		s.value(node.Value(), p)
+	}
+}
+
+// resolve follows the keys of a header or of a key and value.
+func (s *strict) resolve(node *unstable.Node, p place) (place, bool) {
+	for keys := node.Key(); keys.Next(); {
+		if isTables(p.t) {
+			p = s.last(p)
+		}
+		t := deref(p.t)
+		if t.Kind() != reflect.Struct {
+			s.problem(p.path, "is a value, not a table: write %s", want(p.t))
+			return p, false
+		}
+		name := string(keys.Node().Data)
+		path := strings.TrimPrefix(p.path+"."+name, ".")
+		s.lines[path] = s.parser.Shape(keys.Node().Raw).Start.Line
+		f, ok := fieldByKey(t, name)
+		if !ok {
+			s.problem(path, "is not known: %s", suggest(name, keysOf(t)))
+			return p, false
+		}
+		p = place{f.Type, path}
+	}
+	return p, true
+}
+
+func (s *strict) value(v *unstable.Node, p place) {
+	switch {
+	case p.t == reflect.TypeFor[Duration]():
+		if v.Kind == unstable.Integer || v.Kind == unstable.Float {
+			s.problem(p.path, "has no unit: write %q for seconds", string(v.Data)+"s")
+		} else if v.Kind != unstable.String {
+			s.problem(p.path, "must be %s", want(p.t))
+		} else if err := new(Duration).UnmarshalText(v.Data); err != nil {
+			s.problem(p.path, "%v", err)
+		}
+	case isTables(p.t) && v.Kind == unstable.Array:
+		for items := v.Children(); items.Next(); {
+			if items.Node().Kind == unstable.Comment {
+				continue
+			}
+			s.tables[p.path]++
+			item := s.last(p)
+			s.lines[item.path] = s.lines[p.path]
+			s.value(items.Node(), item)
+		}
+	case p.t.Kind() == reflect.Slice && !isTables(p.t) && v.Kind == unstable.Array:
+		for items := v.Children(); items.Next(); {
+			if k := items.Node().Kind; k != unstable.String && k != unstable.Comment {
+				s.problem(p.path, "must be %s", want(p.t))
+				return
+			}
+		}
+	case deref(p.t).Kind() == reflect.Struct && v.Kind == unstable.InlineTable:
+		for pairs := v.Children(); pairs.Next(); {
+			if pairs.Node().Kind == unstable.KeyValue {
+				s.keyValue(pairs.Node(), p)
+			}
+		}
+	case p.t.Kind() == reflect.String && v.Kind == unstable.String,
+		p.t.Kind() == reflect.Int && v.Kind == unstable.Integer,
+		p.t.Kind() == reflect.Bool && v.Kind == unstable.Bool:
+	default:
+		s.problem(p.path, "must be %s", want(p.t))
+	}
+}
+
+// last is the table of the [[…]] that is being read.
+func (s *strict) last(p place) place {
+	return place{p.t.Elem(), fmt.Sprintf("%s[%d]", p.path, s.tables[p.path]-1)}
+}
+
+func (s *strict) problem(key, format string, args ...any) {
+	s.problems = append(s.problems, problem{key, fmt.Sprintf(format, args...)})
+}
+
+func isTables(t reflect.Type) bool {
+	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct
+}
+
+func deref(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+func fieldByKey(t reflect.Type, key string) (reflect.StructField, bool) {
+	for f := range t.Fields() {
+		if f.IsExported() && f.Tag.Get("toml") == key {
+			return f, true
+		}
+	}
+	return reflect.StructField{}, false
+}
+
+func keysOf(t reflect.Type) []string {
+	var keys []string
+	for f := range t.Fields() {
+		if f.IsExported() {
+			keys = append(keys, f.Tag.Get("toml"))
+		}
+	}
+	return keys
+}
+
+// want says in words what stands at a place of type t.
+func want(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[Duration]():
+		return `a string with a unit, such as "30s"`
+	case isTables(t):
+		return "tables, each under its own [[…]]"
+	case t.Kind() == reflect.Slice:
+		return `a list of strings, such as ["one", "two"]`
+	case deref(t).Kind() == reflect.Struct:
+		return "a table"
+	case t.Kind() == reflect.Int:
+		return "a whole number without quotes"
+	case t.Kind() == reflect.Bool:
+		return "true or false without quotes"
+	}
+	return "a string in quotes"
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package daemon
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+func (r RedisConfig) check(k *checker) {
+	known := slices.Contains([]string{Standalone, Sentinel, Cluster}, r.Mode)
+	k.demand(known, "redis.mode", "%q is not known: write standalone, sentinel or cluster", r.Mode)
+	k.demand(len(r.Addrs) > 0, "redis.addrs", "is empty: write host:port or unix:///path")
+	k.demand(r.Mode != Standalone || len(r.Addrs) <= 1, "redis.addrs",
+		"has %d addresses, but redis.mode is standalone: write one, or set redis.mode to sentinel or cluster", len(r.Addrs))
+	for i, addr := range r.Addrs {
+		if err := checkAddr(addr, r.Mode); err != nil {
+			k.demand(false, "redis.addrs", "%q %v", addr, err)
+		}
+		k.demand(slices.Index(r.Addrs, addr) == i, "redis.addrs", "%q stands there twice", addr)
+	}
+	k.demand(r.Mode != Sentinel || r.Master != "", "redis.master", "is missing: write the name under which the Sentinels know the master")
+	k.demand(r.Mode == Sentinel || !known || r.Master == "", "redis.master", "is for redis.mode = \"sentinel\" only: take it away")
+	k.demand(r.Mode == Sentinel || !known || r.Sentinel == RedisLogin{}, "redis.sentinel", "is for redis.mode = \"sentinel\" only: take it away")
+	k.demand(r.DB >= 0, "redis.db", "is %d: write 0 or more", r.DB)
+	k.demand(r.Mode != Cluster || r.DB == 0, "redis.db", "is %d, but a cluster has database 0 only: take it away", r.DB)
+	k.demand(prefixForm.MatchString(r.Prefix), "redis.prefix", "must be 1 to 64 of A-Z a-z 0-9 . _ : -")
+	RedisLogin{r.Username, r.PasswordFile}.check(k, "redis.")
+	r.Sentinel.check(k, "redis.sentinel.")
+	if r.TLS != nil {
+		r.TLS.check(k)
+	}
+}
+
+func (l RedisLogin) check(k *checker, at string) {
+	if l.PasswordFile == "" {
+		k.demand(l.Username == "", at+"password_file", "is missing: %susername is not used without it", at)
+		return
+	}
+	_, err := readSecret(l.PasswordFile)
+	k.demand(err == nil, at+"password_file", "%v", err)
+}
+
+// checkAddr says what is wrong with an address, to follow it in a sentence.
+func checkAddr(addr, mode string) error {
+	if path, ok := strings.CutPrefix(addr, "unix://"); ok {
+		switch {
+		case mode != Standalone:
+			return fmt.Errorf("is a Unix socket, which redis.mode = %q cannot use: write host:port", mode)
+		case !filepath.IsAbs(path) || len(path) > maxSocketPath:
+			return fmt.Errorf("must be unix:// and an absolute path of at most %d bytes, as in unix:///run/redis/redis.sock", maxSocketPath)
+		}
+		return nil
+	}
+	host, port, err := net.SplitHostPort(addr)
+	if n, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || n == 0 || host == "" || strings.Contains(addr, "/") {
+		return errors.New("is not an address: write host:port, such as 127.0.0.1:6379 or [::1]:6379, or unix:///path")
+	}
+	return nil
+}
+
+func (t TLSConfig) check(k *checker) {
+	k.demand((t.CertFile == "") == (t.KeyFile == ""), "redis.tls.cert_file", "cert_file and key_file go together: write both, or neither")
+	if t.CAFile != "" {
+		_, err := t.authorities()
+		k.demand(err == nil, "redis.tls.ca_file", "%v", err)
+	}
+	if t.CertFile != "" && t.KeyFile != "" {
+		_, err := t.certificate()
+		k.demand(err == nil, "redis.tls.cert_file", "%v", err)
+	}
+}
+
+// authorities reads the file of certificates that are trusted.
+func (t TLSConfig) authorities() (*x509.CertPool, error) {
+	path, err := credentialPath(t.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	pem, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the authorities: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no certificate in PEM form", path)
+	}
+	return pool, nil
+}
+
+// certificate reads the certificate with which this daemon shows who it is.
+func (t TLSConfig) certificate() (tls.Certificate, error) {
+	cert, err := credentialPath(t.CertFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := credentialPath(t.KeyFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return pair, fmt.Errorf("cannot read the certificate and its key: %w", err)
+	}
+	return pair, nil
+}

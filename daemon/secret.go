@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package daemon
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+const maxSecret = 64 << 10 // bytes
+
+// credentialPath is where a file of the configuration is: a relative name is a systemd credential (LoadCredential=).
+func credentialPath(name string) (string, error) {
+	if filepath.IsAbs(name) {
+		return name, nil
+	}
+	dir := os.Getenv("CREDENTIALS_DIRECTORY")
+	if dir == "" {
+		return "", fmt.Errorf("%q is relative, the name of a systemd credential, but $CREDENTIALS_DIRECTORY is not set: write an absolute path, or give the unit LoadCredential=", name)
+	}
+	if !filepath.IsLocal(name) {
+		return "", fmt.Errorf("%q leads out of $CREDENTIALS_DIRECTORY: write the credential's name, or an absolute path", name)
+	}
+	return filepath.Join(dir, name), nil
+}
+
+// readSecret reads one line without its end. Its errors never hold what it read.
+func readSecret(name string) (string, error) {
+	path, err := credentialPath(name)
+	if err != nil {
+		return "", err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("cannot read the secret: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	if err != nil {
+		return "", fmt.Errorf("cannot read the secret: %w", err)
+	}
+	b = bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
+	switch {
+	case len(b) == 0:
+		return "", fmt.Errorf("%s is empty: write the secret into it", path)
+	case len(b) > maxSecret:
+		return "", fmt.Errorf("%s is longer than a secret of %d bytes", path, maxSecret)
+	case bytes.ContainsAny(b, "\x00\r\n"):
+		return "", fmt.Errorf("%s has more than one line: write the secret alone", path)
+	}
+	return string(b), nil
+}
+
+// exposed reports whether every user of the host may read the file. Errors are told where the file is read.
+func exposed(name string) bool {
+	path, err := credentialPath(name)
+	if err != nil {
+		return false
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&0o004 != 0
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package daemon
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// suggest says what may have been meant by a word that is none of known.
+func suggest(word string, known []string) string {
+	best := slices.MinFunc(known, func(a, b string) int { return distance(word, a) - distance(word, b) })
+	if distance(word, best) <= 1+len(best)/4 {
+		return fmt.Sprintf("did you mean %s?", best)
+	}
+	return "write one of " + strings.Join(known, ", ")
+}
+
+// distance is Levenshtein's, with upper and lower case taken for the same.
+func distance(a, b string) int {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			swap := diagonal
+			if a[i] != b[j] {
+				swap++
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, swap)
+		}
+	}
+	return row[len(b)]
+}
