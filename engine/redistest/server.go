@@ -33,6 +33,8 @@ type Server struct {
 	port int
 	args []string // after the defaults, so that they win
 
+	command func() []string // what follows redis-server, for the port of the moment
+
 	mu     sync.Mutex // guards what follows
 	proc   *os.Process
 	exited chan struct{} // closes when proc has ended
@@ -43,7 +45,7 @@ type Server struct {
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	s := newServer(t, args)
-	s.launchOnFreePort(s.command)
+	s.launchOnFreePort()
 	return s
 }
 
@@ -58,6 +60,7 @@ func newServer(t testing.TB, args []string) *Server {
 		t.Fatalf("cannot make a folder for redis-server: %v", err)
 	}
 	s := &Server{t: t, dir: dir, args: args}
+	s.command = s.dataCommand
 	t.Cleanup(func() {
 		s.stop()
 		_ = os.RemoveAll(dir)
@@ -111,7 +114,7 @@ func (s *Server) Kill() {
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.stop()
-	if err := s.launch(s.command()); err != nil {
+	if err := s.launch(); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -139,8 +142,8 @@ func (s *Server) stop() {
 	s.proc = nil
 }
 
-// command is the server's command line.
-func (s *Server) command() []string {
+// dataCommand is the command line of a server that holds data.
+func (s *Server) dataCommand() []string {
 	port, tlsPort := strconv.Itoa(s.port), "0"
 	if slices.Contains(s.args, "--tls-cert-file") {
 		port, tlsPort = tlsPort, port
@@ -157,11 +160,11 @@ func (s *Server) command() []string {
 func (s *Server) logPath() string { return filepath.Join(s.dir, "redis.log") }
 
 // launchOnFreePort tries again on another port when somebody else took the one that was free a moment ago.
-func (s *Server) launchOnFreePort(command func() []string) {
+func (s *Server) launchOnFreePort() {
 	s.t.Helper()
 	for try := 1; ; try++ {
 		s.port = freePort(s.t)
-		err := s.launch(command())
+		err := s.launch()
 		if err == nil {
 			return
 		}
@@ -174,11 +177,11 @@ func (s *Server) launchOnFreePort(command func() []string) {
 var errPortTaken = errors.New("the port was taken")
 
 // launch runs redis-server until it answers.
-func (s *Server) launch(args []string) error {
+func (s *Server) launch() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_ = os.Remove(s.logPath())
-	cmd := exec.Command("redis-server", args...)
+	cmd := exec.Command("redis-server", s.command()...)
 	cmd.Dir = s.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 	started, exited := make(chan error), make(chan struct{})

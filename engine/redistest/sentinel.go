@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Sentinel is a master with one replica, and one sentinel that fails over after the master has been silent for half a
+// second.
+type Sentinel struct {
+	MasterName string
+	Master     *Server // what it was at the start; a failover makes it the other one
+	Replica    *Server
+	Sentinel   *Server // never holds data
+}
+
+// StartSentinel starts the three, and waits until the sentinel knows the replica and the replica is in step. The args are
+// for master and replica.
+func StartSentinel(t testing.TB, args ...string) *Sentinel {
+	t.Helper()
+	user, password := credentials(args)
+	if password != "" {
+		args = slices.Concat(args, []string{"--masterauth", password})
+	}
+	if user != "" {
+		args = slices.Concat(args, []string{"--masteruser", user})
+	}
+	s := &Sentinel{MasterName: "main", Master: Start(t, args...)}
+	host, port, _ := strings.Cut(s.Master.Addr(), ":")
+	s.Replica = Start(t, slices.Concat(args, []string{"--replicaof", host, port})...)
+	s.Sentinel = startSentinel(t, s.MasterName, host, port, user, password)
+
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	replica := redis.NewClient(s.Replica.Options())
+	defer replica.Close()
+	waitUntil(t, ctx, "the replica in step", func() bool {
+		info, err := replica.Info(ctx, "replication").Result()
+		return err == nil && strings.Contains(info, "master_link_status:up")
+	})
+	sentinel := redis.NewSentinelClient(s.Sentinel.Options())
+	defer sentinel.Close()
+	waitUntil(t, ctx, "the replica known to the sentinel", func() bool {
+		replicas, err := sentinel.Replicas(ctx, s.MasterName).Result()
+		return err == nil && len(replicas) == 1 && replicas[0]["flags"] == "slave" &&
+			replicas[0]["master-link-status"] == "ok"
+	})
+	return s
+}
+
+func startSentinel(t testing.TB, name, host, port, user, password string) *Server {
+	t.Helper()
+	s := newServer(t, nil)
+	conf := filepath.Join(s.dir, "sentinel.conf") // the sentinel rewrites it
+	lines := []string{
+		fmt.Sprintf("sentinel monitor %s %s %s 1", name, host, port),
+		fmt.Sprintf("sentinel down-after-milliseconds %s 500", name),
+		fmt.Sprintf("sentinel failover-timeout %s 3000", name),
+	}
+	if password != "" {
+		lines = append(lines, fmt.Sprintf("sentinel auth-pass %s %s", name, password))
+	}
+	if user != "" {
+		lines = append(lines, fmt.Sprintf("sentinel auth-user %s %s", name, user))
+	}
+	if err := os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatalf("cannot write the sentinel's configuration: %v", err)
+	}
+	s.command = func() []string {
+		return []string{
+			conf, "--sentinel", "--bind", "127.0.0.1", "--port", strconv.Itoa(s.port), "--protected-mode", "no",
+			"--unixsocket", s.SocketPath(), "--dir", s.dir, "--logfile", s.logPath(), "--daemonize", "no",
+		}
+	}
+	s.launchOnFreePort()
+	return s
+}
+
+// Addrs are the sentinels' addresses on loopback.
+func (s *Sentinel) Addrs() []string { return []string{s.Sentinel.Addr()} }
+
+// Options connect to whichever server is the master, and retry nothing. They are the caller's to change.
+func (s *Sentinel) Options() *redis.FailoverOptions {
+	o := s.Master.Options()
+	return &redis.FailoverOptions{
+		MasterName: s.MasterName, SentinelAddrs: s.Addrs(), Username: o.Username, Password: o.Password,
+		ContextTimeoutEnabled: true, DialerRetries: 1, MaxRetries: -1, DisableIdentity: true,
+	}
+}
+
+// Client returns a new client with Options, closed when the test ends.
+func (s *Sentinel) Client() *redis.Client {
+	c := redis.NewFailoverClient(s.Options())
+	s.Master.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
