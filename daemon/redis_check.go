@@ -35,7 +35,9 @@ func (r RedisConfig) check(k *checker) {
 	k.demand(r.Mode != Cluster || r.DB == 0, "redis.db", "is %d, but a cluster has database 0 only: take it away", r.DB)
 	k.demand(prefixForm.MatchString(r.Prefix), "redis.prefix", "must be 1 to 64 of A-Z a-z 0-9 . _ : -")
 	RedisLogin{r.Username, r.PasswordFile}.check(k, "redis.")
-	r.Sentinel.check(k, "redis.sentinel.")
+	if r.Mode == Sentinel {
+		r.Sentinel.check(k, "redis.sentinel.")
+	}
 	if r.TLS != nil {
 		r.TLS.check(k)
 	}

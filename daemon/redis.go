@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package daemon
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+const (
+	redisTimeout = time.Second // for a dial, a read, a write
+	poolSize     = 64          // connections to one server, beside those of subscriptions
+)
+
+// login is a RedisLogin with the password read.
+type login struct{ username, password string }
+
+func (l RedisLogin) read() (login, error) {
+	if l.PasswordFile == "" {
+		return login{}, nil
+	}
+	password, err := readSecret(l.PasswordFile)
+	return login{l.Username, password}, err
+}
+
+// client makes a client for the mode, which connects when it is first used. Nothing is tried a second time below the engine:
+// a write whose reply was lost is the engine's to repeat.
+func (r RedisConfig) client() (redis.UniversalClient, error) {
+	user, err := RedisLogin{r.Username, r.PasswordFile}.read()
+	if err != nil {
+		return nil, err
+	}
+	sentinel, err := r.Sentinel.read()
+	if err != nil {
+		return nil, err
+	}
+	secure, err := r.TLS.config()
+	if err != nil {
+		return nil, err
+	}
+	switch r.Mode {
+	case Sentinel:
+		return r.failover(user, sentinel, secure), nil
+	case Cluster:
+		return r.cluster(user, secure), nil
+	}
+	return r.standalone(user, secure), nil
+}
+
+func (r RedisConfig) standalone(user login, secure *tls.Config) *redis.Client {
+	o := redis.Options{
+		Addr:     r.Addrs[0],
+		DB:       r.DB,
+		Username: user.username, Password: user.password, TLSConfig: secure,
+
+		ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, PoolSize: poolSize,
+		DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+	if path, ok := strings.CutPrefix(o.Addr, "unix://"); ok {
+		o.Network, o.Addr = "unix", path
+	}
+	return redis.NewClient(&o)
+}
+
+func (r RedisConfig) failover(user, sentinel login, secure *tls.Config) *redis.Client {
+	return redis.NewFailoverClient(&redis.FailoverOptions{
+		SentinelAddrs: r.Addrs, MasterName: r.Master, DB: r.DB,
+		Username: user.username, Password: user.password, TLSConfig: secure,
+		SentinelUsername: sentinel.username, SentinelPassword: sentinel.password,
+
+		ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, PoolSize: poolSize,
+		DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout,
+	})
+}
+
+func (r RedisConfig) cluster(user login, secure *tls.Config) *redis.ClusterClient {
+	return redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs:    r.Addrs,
+		Username: user.username, Password: user.password, TLSConfig: secure,
+
+		ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, PoolSize: poolSize,
+		DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+}
+
+// config is nil without a table.
+func (t *TLSConfig) config() (*tls.Config, error) {
+	if t == nil {
+		return nil, nil
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
+	if t.CAFile != "" {
+		pool, err := t.authorities()
+		if err != nil {
+			return nil, err
+		}
+		c.RootCAs = pool
+	}
+	if t.CertFile != "" {
+		pair, err := t.certificate()
+		if err != nil {
+			return nil, err
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+// redisLog carries what go-redis says to slog. Its logger is one for the process.
+type redisLog struct{ log *slog.Logger }
+
+// Printf takes go-redis' word.
+func (l redisLog) Printf(ctx context.Context, format string, args ...any) {
+	l.log.DebugContext(ctx, "go-redis: "+strings.TrimSpace(fmt.Sprintf(format, args...)))
+}
+
+// routeRedisLog is called once: a second daemon in the process, as in tests, would log to the first one's.
+var routeRedisLog = sync.OnceFunc(func() { redis.SetLogger(redisLog{slog.Default()}) })

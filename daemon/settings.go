@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// errEviction: a full Redis with any other policy throws locks and tickets away.
+var errEviction = errors.New("Redis may evict keys")
+
+// checkSettings asks every master whether it may be trusted with locks. An errEviction is the answer that it may not; any
+// other error is no answer. The warnings are about what a restart of Redis would lose.
+func checkSettings(ctx context.Context, client redis.UniversalClient) (warnings []string, err error) {
+	var mu sync.Mutex
+	check := func(ctx context.Context, c *redis.Client) error {
+		warning, err := checkServer(ctx, c)
+		mu.Lock()
+		defer mu.Unlock()
+		if warning != "" && !slices.Contains(warnings, warning) {
+			warnings = append(warnings, warning)
+		}
+		return err
+	}
+	switch c := client.(type) {
+	case *redis.ClusterClient:
+		err = c.ForEachMaster(ctx, check)
+	case *redis.Client:
+		err = check(ctx, c)
+	default:
+		err = fmt.Errorf("cannot check the settings through a %T", client)
+	}
+	return warnings, err
+}
+
+// checkServer reads the settings with CONFIG GET, or with INFO where an ACL or a hosted Redis forbids CONFIG.
+func checkServer(ctx context.Context, c *redis.Client) (warning string, err error) {
+	policy, err := setting(ctx, c, "maxmemory-policy")
+	var refused redis.Error
+	if errors.As(err, &refused) {
+		policy, err = infoField(ctx, c, "memory", "maxmemory_policy")
+	}
+	if errors.As(err, &refused) {
+		return "", fmt.Errorf("cannot read Redis' maxmemory-policy: allow its user +config|get or +info: %w", err)
+	} else if err != nil {
+		return "", fmt.Errorf("cannot read Redis' maxmemory-policy: %w", err)
+	}
+	if policy != "noeviction" {
+		return "", fmt.Errorf("%w: its maxmemory-policy is %q: set it to noeviction", errEviction, policy)
+	}
+
+	save, err := setting(ctx, c, "save")
+	if err != nil {
+		return "", nil //nolint:nilerr // without CONFIG, whether Redis saves is not to be known, and it is only a warning
+	}
+	if appendonly, err := setting(ctx, c, "appendonly"); err == nil && save == "" && appendonly == "no" {
+		return "Redis writes nothing to disk: when it restarts, locks and tickets are gone; set appendonly or save", nil
+	}
+	return "", nil
+}
+
+func setting(ctx context.Context, c *redis.Client, name string) (string, error) {
+	values, err := c.ConfigGet(ctx, name).Result()
+	return values[name], err
+}
+
+func infoField(ctx context.Context, c *redis.Client, section, field string) (string, error) {
+	info, err := c.Info(ctx, section).Result()
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(info) {
+		if value, ok := strings.CutPrefix(line, field+":"); ok {
+			return strings.TrimSpace(value), nil
+		}
+	}
+	return "", fmt.Errorf("INFO %s has no %s", section, field)
+}
