@@ -24,15 +24,16 @@ const (
 	ReasonForced      = "forced"
 )
 
-// ClaimRequest is the body of POST /v1/claims. Durations are Go's: "30s", "10m".
+// ClaimRequest is the body of POST /v1/claims. Durations are Go's: "30s", "10m". In the tags of all requests, lengths count
+// bytes and form says which further rules the daemon checks a string by.
 type ClaimRequest struct {
-	Asset     string `json:"asset" doc:"What is examined: a host name, an IP, a CMDB id. 1-256 bytes."`
-	Task      string `json:"task" doc:"The run over the asset. 1-128 of A-Z a-z 0-9 . _ -"`
-	Flow      string `json:"flow,omitempty" doc:"The state machine. Defaults to asset-inference."`
-	Wait      string `json:"wait,omitempty" doc:"How long to wait for a held asset, at most 10m. Defaults to not at all."`
-	PID       int    `json:"pid,omitempty" doc:"The process for which the claim is held, of the caller's user."`
-	Heartbeat string `json:"heartbeat,omitempty" doc:"The longest silence, 1s to 24h. Alone: no process is watched."`
-	MaxHold   string `json:"max_hold,omitempty" doc:"How long the claim may last, 1s to the configured ceiling."`
+	Asset     string `json:"asset" form:"asset" minLength:"1" maxLength:"256" doc:"What is examined: a host name, an IP, a CMDB id. 1-256 bytes."`
+	Task      string `json:"task" form:"task" minLength:"1" maxLength:"128" doc:"The run over the asset. 1-128 of A-Z a-z 0-9 . _ -"`
+	Flow      string `json:"flow,omitempty" minLength:"1" maxLength:"64" doc:"The state machine. Defaults to asset-inference."`
+	Wait      string `json:"wait,omitempty" form:"duration" max:"10m" doc:"How long to wait for a held asset, at most 10m. Defaults to not at all."`
+	PID       int    `json:"pid,omitempty" minimum:"1" doc:"The process for which the claim is held, of the caller's user."`
+	Heartbeat string `json:"heartbeat,omitempty" form:"duration" min:"1s" max:"24h" doc:"The longest silence, 1s to 24h. Alone: no process is watched."`
+	MaxHold   string `json:"max_hold,omitempty" form:"duration" min:"1s" doc:"How long the claim may last, 1s to the configured ceiling."`
 }
 
 // Claim is an agent's live right to advance one ticket.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // Code is the machine-readable cause in every problem that the daemon answers.
@@ -93,6 +94,9 @@ type Problem struct {
 	State   string       `json:"state,omitempty" doc:"With ILLEGAL_TRANSITION: the state in which the ticket is."`
 	Allowed []Next       `json:"allowed,omitempty" doc:"With ILLEGAL_TRANSITION: what is allowed there."`
 	Holder  *Holder      `json:"holder,omitempty" doc:"With LOCK_HELD: who holds the asset."`
+
+	// RetryAfter is the header of that name, in whole seconds: with LOCK_HELD when the lock ends unless it is renewed.
+	RetryAfter time.Duration `json:"-"`
 }
 
 // FieldError is one thing that is wrong with a request.

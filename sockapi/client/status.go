@@ -29,6 +29,12 @@ type Check struct {
 	Error string `json:"error" doc:"Why not; empty when ok."`
 }
 
+// Readiness answers GET /readyz?verbose, with 200 or 503.
+type Readiness struct {
+	Ready  bool    `json:"ready"`
+	Checks []Check `json:"checks"`
+}
+
 // OutboxStatus sums up the outbox.
 type OutboxStatus struct {
 	Staged      int   `json:"staged"`

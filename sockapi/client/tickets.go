@@ -31,7 +31,7 @@ type Ticket struct {
 // Step is a recorded result.
 type Step struct {
 	State   string          `json:"state" doc:"The state that the step led to."`
-	Facts   json.RawMessage `json:"facts" doc:"What was found: a JSON object, to the letter as it was given."`
+	Facts   json.RawMessage `json:"facts,omitempty" doc:"What was found: a JSON object, its values to the letter as they were given. Left out in listings."`
 	Summary string          `json:"summary"`
 	Token   int64           `json:"token" doc:"The token of the claim that recorded it."`
 	Host    string          `json:"host"`
@@ -52,7 +52,7 @@ type Notification struct {
 	Title    string          `json:"title"`
 	Text     string          `json:"text"`
 	Severity string          `json:"severity" enum:"info,low,medium,high,critical"`
-	Facts    json.RawMessage `json:"facts"`
+	Facts    json.RawMessage `json:"facts,omitempty" doc:"As with a step. Left out in listings."`
 	Channels []string        `json:"channels"`
 	At       time.Time       `json:"at"`
 }
@@ -94,13 +94,13 @@ type Event struct {
 
 // StepRequest is the body of POST /v1/claims/{id}/steps.
 type StepRequest struct {
-	Step    string          `json:"step" doc:"The step's name in the flow."`
-	State   string          `json:"state" doc:"The state that it leads to."`
+	Step    string          `json:"step" minLength:"1" maxLength:"64" doc:"The step's name in the flow."`
+	State   string          `json:"state" minLength:"1" maxLength:"64" doc:"The state that it leads to."`
 	Facts   json.RawMessage `json:"facts,omitempty" doc:"A JSON object, at most 512 KiB and 64 levels."`
-	Summary string          `json:"summary,omitempty" doc:"A line for people, at most 4 KiB."`
+	Summary string          `json:"summary,omitempty" form:"text" maxLength:"4096" doc:"A line for people, at most 4 KiB."`
 }
 
-// StepResponse answers POST …/steps and …/failures (there, Replayed is false).
+// StepResponse answers POST …/steps.
 type StepResponse struct {
 	Ticket   Ticket `json:"ticket"`
 	Next     []Next `json:"next"`
@@ -109,8 +109,8 @@ type StepResponse struct {
 
 // FailureRequest is the body of POST /v1/claims/{id}/failures.
 type FailureRequest struct {
-	Step  string `json:"step"`
-	Error string `json:"error" doc:"What went wrong, at most 4 KiB."`
+	Step  string `json:"step" minLength:"1" maxLength:"64" doc:"The step that did not succeed."`
+	Error string `json:"error" form:"text" minLength:"1" maxLength:"4096" doc:"What went wrong, at most 4 KiB."`
 	Final bool   `json:"final,omitempty" doc:"True: not to be retried; the ticket becomes FAILED."`
 }
 
@@ -122,11 +122,11 @@ type FailureResponse struct {
 
 // NotificationRequest is the body of POST /v1/claims/{id}/notification.
 type NotificationRequest struct {
-	Title    string          `json:"title" doc:"At most 256 bytes."`
-	Text     string          `json:"text" doc:"At most 32 KiB."`
+	Title    string          `json:"title" minLength:"1" maxLength:"256" doc:"One line, at most 256 bytes."`
+	Text     string          `json:"text" form:"text" minLength:"1" maxLength:"32768" doc:"At most 32 KiB."`
 	Severity string          `json:"severity" enum:"info,low,medium,high,critical"`
 	Facts    json.RawMessage `json:"facts,omitempty" doc:"A JSON object, at most 512 KiB and 64 levels."`
-	Channels []string        `json:"channels,omitempty" doc:"Names of channels. Defaults to those that match severity and flow."`
+	Channels []string        `json:"channels,omitempty" minItems:"1" maxItems:"64" minLength:"1" maxLength:"64" doc:"Names of channels. Defaults to those that match severity and flow."`
 }
 
 // NotificationResponse answers POST …/notification.
@@ -137,7 +137,7 @@ type NotificationResponse struct {
 
 // FinishRequest is the body of POST /v1/claims/{id}/finish; it may be left out.
 type FinishRequest struct {
-	Summary string `json:"summary,omitempty" doc:"At most 4 KiB."`
+	Summary string `json:"summary,omitempty" form:"text" maxLength:"4096" doc:"At most 4 KiB."`
 }
 
 // TicketBody answers GET /v1/tickets/{asset}/{task} and POST …/finish.

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// maxAnswer is how large an answer may be, in bytes.
+const maxAnswer = 64 << 20
+
+// How a daemon that is stopping is followed: for followFor at most, with followPause between calls that its Retry-After does
+// not space out.
+const (
+	followFor   = 10 * time.Second
+	followPause = 20 * time.Millisecond
+)
+
+// call makes a call and decodes its answer into answer, if that is not nil.
+func (c *Client) call(ctx context.Context, method, path string, request, answer any) error {
+	return c.follow(ctx, func() error { return c.once(ctx, method, path, request, answer) })
+}
+
+// follow makes a call again, on a new connection, as long as it is answered DRAINING: that daemon has done nothing, and
+// another takes its place.
+func (c *Client) follow(ctx context.Context, call func() error) error {
+	start := time.Now()
+	for {
+		err := call()
+		var p *Problem
+		if !errors.As(err, &p) || p.Code != Draining || time.Since(start)+p.RetryAfter > followFor {
+			return err
+		}
+		c.CloseIdleConnections()
+		pause := time.NewTimer(max(p.RetryAfter, followPause))
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return context.Cause(ctx)
+		case <-pause.C:
+		}
+	}
+}
+
+func (c *Client) once(ctx context.Context, method, path string, request, answer any) error {
+	body, err := encode(request)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://picket"+path, body)
+	if err != nil {
+		return fmt.Errorf("cannot make a request: %w", err)
+	}
+	if request != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return fmt.Errorf("cannot call the daemon: %w", err)
+	}
+	defer resp.Body.Close()
+	got, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot read the daemon's answer: %w", err)
+	case len(got) > maxAnswer:
+		return fmt.Errorf("cannot read the daemon's answer: it is larger than %d MiB", maxAnswer>>20)
+	case resp.StatusCode >= http.StatusMultipleChoices:
+		return problemIn(resp, got)
+	case answer == nil || len(got) == 0:
+		return nil
+	}
+	if err := json.Unmarshal(got, answer); err != nil {
+		return fmt.Errorf("cannot read the daemon's answer: %w", err)
+	}
+	return nil
+}
+
+// encode makes a request's body; without a request there is none. Characters that HTML knows stay as they are.
+func encode(request any) (io.Reader, error) {
+	if request == nil {
+		return http.NoBody, nil
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(request); err != nil {
+		return nil, fmt.Errorf("cannot encode the request: %w", err)
+	}
+	return bytes.NewReader(b.Bytes()), nil
+}
+
+// problemIn reads an error answer. One that is no problem is not the daemon's; it becomes one.
+func problemIn(resp *http.Response, body []byte) *Problem {
+	var p Problem
+	if err := json.Unmarshal(body, &p); err != nil || p.Code == "" {
+		p = Problem{Title: http.StatusText(resp.StatusCode), Code: Internal, Detail: "the answer is " + resp.Status + ", not a problem of the daemon's"}
+	}
+	p.Status = resp.StatusCode
+	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		p.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return &p
+}
