@@ -38,39 +38,40 @@ func (s Status) Settled() bool {
 
 // Ref names one intent and no other: the calls that change an entry touch only the one whose id matches.
 type Ref struct {
-	Ticket string // ASSET/TASK
-	ID     string // the intent's own random id
+	Ticket string `json:"ticket"` // ASSET/TASK
+	ID     string `json:"id"`     // the intent's own random id
 }
 
-// Intent is the durable record that a notification must go out for a ticket. Intents of one ticket are told apart by ID.
+// Intent is the durable record that a notification must go out for a ticket. Intents of one ticket are told apart by ID. The
+// names in its tags are those in the file.
 type Intent struct {
 	Ref
-	Asset    string // canonical
-	Task     string
-	Run      int64
-	Key      string // the idempotency key: ENC/TASK, from run 2 on ENC/TASK~RUN
-	Origin   Origin
-	At       time.Time // when it was staged or adopted
-	Severity string
-	Content  []byte // the notification as JSON, as it stands on the ticket; what a staged intent is done again with
+	Asset    string    `json:"asset"` // canonical
+	Task     string    `json:"task"`
+	Run      int64     `json:"run"`
+	Key      string    `json:"key"` // the idempotency key: ENC/TASK, from run 2 on ENC/TASK~RUN
+	Origin   Origin    `json:"origin"`
+	At       time.Time `json:"at"` // when it was staged or adopted
+	Severity string    `json:"severity"`
+	Content  []byte    `json:"-"` // the notification as JSON, as it stands on the ticket; what a staged intent is done again with
 
-	// Of the claim that staged it: what its fenced write is done again with.
-	Token int64
-	Nonce string
-	Agent string
+	// Of the claim that staged it: what its fenced write is done again with. They leave when the intent is closed.
+	Token int64  `json:"token,omitempty"`
+	Nonce string `json:"nonce,omitempty"`
+	Agent string `json:"agent,omitempty"`
 
-	Channels map[string]Delivery
+	Channels map[string]Delivery `json:"-"`
 }
 
 // Delivery is an intent on one channel.
 type Delivery struct {
-	Type       string // the channel's type when it was accepted
-	AtMostOnce bool
-	Body       []byte // frozen; nil in listings and once the intent is closed
-	Status     Status
-	Attempts   int       // attempts that were made from this outbox, persisted; what backoff is counted from
-	Due        time.Time // when it is looked at next, by the host's wall clock
-	At         time.Time // when the last attempt ended
-	Error      string    // of the last attempt, cut
-	Recorded   bool      // the settled status is on the ticket
+	Type       string    `json:"type"` // the channel's type when it was accepted
+	AtMostOnce bool      `json:"at_most_once,omitempty"`
+	Body       []byte    `json:"-"` // frozen; nil in listings and once the intent is closed
+	Status     Status    `json:"status"`
+	Attempts   int       `json:"attempts"`    // attempts that were made from this outbox, persisted; what backoff is counted from
+	Due        time.Time `json:"due"`         // when it is looked at next, by the host's wall clock
+	At         time.Time `json:"at,omitzero"` // when the last attempt ended
+	Error      string    `json:"error,omitempty"`
+	Recorded   bool      `json:"recorded,omitempty"` // the settled status is on the ticket
 }

@@ -4,8 +4,19 @@
 package outbox
 
 import (
+	"crypto/rand"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 )
 
 // The situations that callers tell apart.
@@ -16,8 +27,38 @@ var (
 	ErrDamaged  = errors.New("the outbox file is damaged")
 )
 
+var errClosed = errors.New("the outbox is closed")
+
+// formatVersion is that of the file's layout. A file of a higher one is refused: what it holds is not understood here.
+const formatVersion = 1
+
 // Store is the outbox file. All methods may be called at once; those that write return after fsync.
-type Store struct{}
+type Store struct {
+	path string
+	id   string
+	keep time.Duration // of closed intents
+	most int           // closed intents, so that they never crowd out new ones
+
+	db   *bolt.DB
+	file *os.File // bbolt's own
+
+	turn  chan struct{} // held by whoever commits, and by Close
+	queue struct {
+		sync.Mutex
+		ops []*op
+	}
+	limit  int            // bytes of the file when a growing op is written; guarded by turn
+	counts map[Origin]int // guarded by turn
+	broken error          // what a write panicked with; guarded by turn
+	closed bool           // guarded by turn
+
+	stats   atomic.Pointer[Stats]
+	changed chan struct{} // capacity 1, never closed
+	next    struct {      // what Due last said
+		sync.Mutex
+		at time.Time
+	}
+}
 
 // Options are for Open.
 type Options struct {
@@ -26,88 +67,152 @@ type Options struct {
 	KeepReceipt time.Duration // how long receipts stay. Defaults to 30 days
 }
 
-// Open opens or makes the outbox at path (mode 0600). ErrLocked names the process that has it when it can be told.
-func Open(path string, o Options) (*Store, error) { panic("contract") }
+// The defaults of Options.
+const (
+	DefaultMaxSize     = 256 << 20
+	DefaultLockTimeout = time.Second
+	DefaultKeepReceipt = 30 * 24 * time.Hour
+)
+
+// Open opens or makes the outbox at path (mode 0600). ErrLocked names the process that has it when it can be told. With
+// ErrDamaged the file is left as it is; SetAside makes room for a new one.
+func Open(path string, o Options) (s *Store, err error) {
+	if o.MaxSize <= 0 {
+		o.MaxSize = DefaultMaxSize
+	}
+	if o.LockTimeout <= 0 {
+		o.LockTimeout = DefaultLockTimeout
+	}
+	if o.KeepReceipt <= 0 {
+		o.KeepReceipt = DefaultKeepReceipt
+	}
+	s = &Store{
+		path:    path,
+		keep:    o.KeepReceipt,
+		most:    max(1, int(o.MaxSize/2/closedSize)),
+		limit:   int(o.MaxSize),
+		turn:    make(chan struct{}, 1),
+		changed: make(chan struct{}, 1),
+	}
+	if err := s.open(o.LockTimeout); err != nil {
+		if s.file != nil {
+			_ = release(s.file) // bbolt may have closed it already
+		}
+		return nil, fmt.Errorf("cannot open the outbox %s: %w", path, err)
+	}
+	return s, nil
+}
+
+// open leaves s.file to be released when it fails, because bbolt forgets it when it panics.
+func (s *Store) open(timeout time.Duration) (err error) {
+	defer guard(&err)()
+	s.db, err = bolt.Open(s.path, 0o600, &bolt.Options{
+		Timeout:      timeout,
+		FreelistType: bolt.FreelistMapType,
+		NoStatistics: true,
+		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+			f, err := os.OpenFile(name, flag, mode)
+			s.file = f
+			return f, err
+		},
+	})
+	switch errno := syscall.Errno(0); {
+	case errors.Is(err, berrors.ErrTimeout):
+		return locked(s.path)
+	case errors.As(err, &errno):
+		return err
+	case err != nil:
+		return fmt.Errorf("%w: %v", ErrDamaged, err)
+	}
+	if err := s.check(); err != nil {
+		return err
+	}
+	// The file's name must be as durable as what is written in it.
+	return syncDir(filepath.Dir(s.path))
+}
+
+// check reads every page that holds keys, so that damage shows now and not in the middle of a notification.
+func (s *Store) check() error {
+	if err := s.prefetch(); err != nil {
+		return err
+	}
+	if err := s.db.Update(s.prepare); err != nil && !errors.Is(err, errNothing) {
+		return err
+	}
+	return s.db.View(func(btx *bolt.Tx) error {
+		for _, name := range buckets {
+			b := btx.Bucket(name)
+			if b == nil {
+				return fmt.Errorf("%w: it has no %s", ErrDamaged, name)
+			}
+			if err := b.ForEach(func(_, _ []byte) error { return nil }); err != nil {
+				return fmt.Errorf("%w: %v", ErrDamaged, err)
+			}
+		}
+		return s.count(&tx{Tx: btx})
+	})
+}
+
+// prefetch asks for the whole file in one sequential read and refuses one that is shorter than its tree: reading past the end
+// of a mapped file is a signal, not an error.
+func (s *Store) prefetch() error {
+	info, err := s.file.Stat()
+	if err != nil {
+		return err
+	}
+	willNeed(s.file)
+	return s.db.View(func(btx *bolt.Tx) error {
+		if btx.Size() > info.Size() {
+			return fmt.Errorf("%w: it is cut off at %d of %d bytes", ErrDamaged, info.Size(), btx.Size())
+		}
+		return nil
+	})
+}
+
+// prepare makes the buckets and the identity of a new file, and checks the version of an old one, to which it writes nothing.
+func (s *Store) prepare(btx *bolt.Tx) error {
+	if meta := btx.Bucket(metaBucket); meta != nil {
+		version, err := strconv.Atoi(string(meta.Get(versionKey)))
+		if err != nil {
+			return fmt.Errorf("%w: its version is %q", ErrDamaged, meta.Get(versionKey))
+		}
+		if version > formatVersion {
+			return fmt.Errorf("its format is version %d, and this program knows up to %d: use the program that wrote it, or a newer one", version, formatVersion)
+		}
+		s.id = string(meta.Get(idKey))
+		return errNothing
+	}
+	if k, _ := btx.Cursor().First(); k != nil {
+		return fmt.Errorf("it is another program's database: it has %q and no %s", k, metaBucket)
+	}
+	for _, name := range buckets {
+		if _, err := btx.CreateBucket(name); err != nil {
+			return err
+		}
+	}
+	meta, err := btx.CreateBucket(metaBucket)
+	if err != nil {
+		return err
+	}
+	s.id = rand.Text()
+	return errors.Join(
+		meta.Put(versionKey, strconv.AppendInt(nil, formatVersion, 10)),
+		meta.Put(idKey, []byte(s.id)))
+}
 
 // Close flushes and closes the file. It is safe to call twice.
-func (s *Store) Close() error { panic("contract") }
+func (s *Store) Close() error {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	if s.broken != nil { // bbolt may still hold its own locks
+		return release(s.file)
+	}
+	return s.db.Close()
+}
 
 // ID is the outbox's random identity, made with the file: who has the file answers for its intents.
-func (s *Store) ID() string { panic("contract") }
-
-// Stage writes an intent that is not sendable. The ID must be fresh.
-func (s *Store) Stage(in Intent) error { panic("contract") }
-
-// Commit makes a staged intent sendable. Committing what is committed or closed already is no error.
-func (s *Store) Commit(ref Ref) error { panic("contract") }
-
-// Adopt writes an intent whose content was taken from the ticket, sendable at once. If the store has an intent with this ID,
-// it is left as it is, but for a staged one, which is committed.
-func (s *Store) Adopt(in Intent) error { panic("contract") }
-
-// Discard removes a staged intent. What is not staged, or not there, is left alone.
-func (s *Store) Discard(ref Ref) error { panic("contract") }
-
-// Get returns an intent with its bodies, or ErrNotFound.
-func (s *Store) Get(ref Ref) (Intent, error) { panic("contract") }
-
-// Ticket returns the intents of a ticket (ASSET/TASK), oldest first, closed ones too, without bodies.
-func (s *Store) Ticket(ticket string) ([]Intent, error) { panic("contract") }
-
-// List returns intents of one origin, or of all but Closed when origin is empty, oldest first, without bodies, at most limit.
-func (s *Store) List(origin Origin, limit int) ([]Intent, error) { panic("contract") }
-
-// Due is a channel of a sendable intent that is to be looked at.
-type Due struct {
-	Ref
-	Channel string
-	At      time.Time
-}
-
-// Due returns what is due by now, the most overdue first, at most limit, and when the next one after those is due (zero:
-// none). It reads an index; its cost does not grow with the number of intents.
-func (s *Store) Due(now time.Time, limit int) (due []Due, next time.Time, err error) { panic("contract") }
-
-// Changed is signalled (capacity 1) when something may have become due sooner than Due last said.
-func (s *Store) Changed() <-chan struct{} { panic("contract") }
-
-// Begin records that an attempt goes out now: Status Sending and Attempts = number, fsynced before the first byte. For
-// at_most_once channels only; the others need no write before a send.
-func (s *Store) Begin(ref Ref, channel string, number int) error { panic("contract") }
-
-// Record writes an outcome. For Pending and Unknown, due is when the channel is tried again; for a settled status it is when
-// the outcome is recorded on the ticket again if recorded is false.
-func (s *Store) Record(o Outcome, due time.Time, recorded bool) error { panic("contract") }
-
-// Recorded notes that a channel's settled status is on the ticket, and takes it out of what is due.
-func (s *Store) Recorded(ref Ref, channel string) error { panic("contract") }
-
-// Postpone moves a channel's due time, and nothing else. It need not be fsynced.
-func (s *Store) Postpone(ref Ref, channel string, due time.Time) error { panic("contract") }
-
-// Shut closes an intent: content and bodies leave, the receipts of its sent channels stay.
-func (s *Store) Shut(ref Ref) error { panic("contract") }
-
-// Receipt is the recorded fact that a channel accepted a notification.
-type Receipt struct {
-	Ref
-	Key     string
-	Run     int64
-	Channel string
-	At      time.Time
-}
-
-// Receipt returns this outbox's receipt for a ticket's run on a channel, if there is one.
-func (s *Store) Receipt(ticket string, run int64, channel string) (Receipt, bool, error) {
-	panic("contract")
-}
-
-// Stats are what the metrics and the status call show; kept in memory, not counted by a walk.
-type Stats struct {
-	Staged int
-	Ready  int       // committed or adopted, not closed
-	Oldest time.Time // At of the oldest of those; zero when there is none
-}
-
-// Stats returns the current Stats.
-func (s *Store) Stats() Stats { panic("contract") }
+func (s *Store) ID() string { return s.id }

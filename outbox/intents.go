@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package outbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Stage writes an intent that is not sendable. The ID must be fresh.
+func (s *Store) Stage(in Intent) error {
+	if err := in.validate(); err != nil {
+		return err
+	}
+	return s.write(true, func(t *tx) error {
+		switch _, err := t.byID(in.ID); {
+		case err == nil:
+			return fmt.Errorf("cannot stage %s: the outbox has an intent with this id", in.ID)
+		case !errors.Is(err, ErrNotFound):
+			return err
+		}
+		t.insert(in, Staged)
+		return nil
+	})
+}
+
+// Commit makes a staged intent sendable. Committing what is committed or closed already is no error.
+func (s *Store) Commit(ref Ref) error {
+	return s.write(false, func(t *tx) error {
+		h, err := t.head(ref)
+		if err != nil || h.Origin != Staged {
+			return err
+		}
+		return t.turn(h, Committed)
+	})
+}
+
+// Adopt writes an intent whose content was taken from the ticket, sendable at once. If the store has an intent with this ID,
+// it is left as it is, but for a staged one, which is committed.
+func (s *Store) Adopt(in Intent) error {
+	if err := in.validate(); err != nil {
+		return err
+	}
+	return s.write(true, func(t *tx) error {
+		h, err := t.byID(in.ID)
+		switch {
+		case errors.Is(err, ErrNotFound):
+			t.insert(in, Adopted)
+			return nil
+		case err != nil:
+			return err
+		case h.Ticket != in.Ticket:
+			return fmt.Errorf("cannot adopt %s for ticket %q: the outbox has it for ticket %q", in.ID, in.Ticket, h.Ticket)
+		case h.Origin == Staged:
+			return t.turn(h, Committed)
+		}
+		return nil
+	})
+}
+
+// Discard removes a staged intent. What is not staged, or not there, is left alone.
+func (s *Store) Discard(ref Ref) error {
+	return s.write(false, func(t *tx) error {
+		h, err := t.head(ref)
+		switch {
+		case errors.Is(err, ErrNotFound):
+			return nil
+		case err != nil || h.Origin != Staged:
+			return err
+		}
+		return t.remove(h)
+	})
+}
+
+// Shut closes an intent: content and bodies leave, and nothing of it is tried again. Its receipts stay, and a channel that is
+// Sent and not Recorded stays due until it is, because what was sent must come to stand on the ticket.
+func (s *Store) Shut(ref Ref) error {
+	return s.write(false, func(t *tx) error {
+		h, err := t.head(ref)
+		if err != nil || h.Origin == Closed {
+			return err
+		}
+		h.Token, h.Nonce, h.Agent = 0, "", ""
+		h.ClosedAt = wall(time.Now())
+		for _, k := range t.prefixed(bodiesBucket, channelKey(h.ID, ""), -1) {
+			t.del(bodiesBucket, k)
+		}
+		return t.turn(h, Closed)
+	})
+}
+
+// Get returns an intent with its content and bodies, or ErrNotFound.
+func (s *Store) Get(ref Ref) (in Intent, err error) {
+	err = s.view(func(t *tx) error {
+		h, err := t.head(ref)
+		if err != nil {
+			return err
+		}
+		in = h.Intent
+		if in.Channels, err = t.channels(in.ID); err != nil {
+			return err
+		}
+		bodies := t.Bucket(bodiesBucket)
+		in.Content = bytes.Clone(bodies.Get(channelKey(in.ID, "")))
+		for name, d := range in.Channels {
+			d.Body = bytes.Clone(bodies.Get(channelKey(in.ID, name)))
+			in.Channels[name] = d
+		}
+		return nil
+	})
+	return in, err
+}
+
+// validate refuses what the keys of the file cannot hold.
+func (in *Intent) validate() error {
+	if in.ID == "" || in.Ticket == "" || strings.Contains(in.ID+in.Ticket, "\x00") {
+		return fmt.Errorf("cannot keep intent %q of ticket %q: both must be given, without zero bytes", in.ID, in.Ticket)
+	}
+	for name := range in.Channels {
+		if name == "" || strings.Contains(name, "\x00") {
+			return fmt.Errorf("cannot keep intent %q: %q cannot be a channel's name", in.ID, name)
+		}
+	}
+	return nil
+}
+
+func (t *tx) insert(in Intent, origin Origin) {
+	in.Origin = origin
+	in.At = wall(in.At)
+	h := &head{Intent: in}
+	t.putJSON(intentsBucket, []byte(in.ID), h)
+	t.put(ticketsBucket, h.ticketKey(), nil)
+	t.count(h, 1)
+	if in.Content != nil {
+		t.put(bodiesBucket, channelKey(in.ID, ""), in.Content)
+	}
+	for name, d := range in.Channels {
+		if d.Status == "" {
+			d.Status = Pending
+		}
+		if d.Due.IsZero() {
+			d.Due = in.At
+		}
+		d.Due, d.At = wall(d.Due), wall(d.At)
+		t.putJSON(intentsBucket, channelKey(in.ID, name), d)
+		if d.isDue(origin) {
+			t.addDue(in.Ref, name, d.Due)
+		}
+		if d.Body != nil {
+			t.put(bodiesBucket, channelKey(in.ID, name), d.Body)
+		}
+	}
+}
+
+// turn gives an intent another origin, and its channels the place among what is due that goes with it.
+func (t *tx) turn(h *head, origin Origin) error {
+	channels, err := t.channels(h.ID)
+	if err != nil {
+		return err
+	}
+	was := h.Origin
+	t.count(h, -1)
+	h.Origin = origin
+	t.count(h, 1)
+	t.putJSON(intentsBucket, []byte(h.ID), h)
+	for name, d := range channels {
+		switch {
+		case d.isDue(was) && !d.isDue(origin):
+			t.del(dueBucket, dueKey(d.Due, h.ID, name))
+		case !d.isDue(was) && d.isDue(origin):
+			t.addDue(h.Ref, name, d.Due)
+		}
+	}
+	return nil
+}
+
+// remove takes an intent out of the file, and out of every index.
+func (t *tx) remove(h *head) error {
+	channels, err := t.channels(h.ID)
+	if err != nil {
+		return err
+	}
+	for name, d := range channels {
+		if d.isDue(h.Origin) {
+			t.del(dueBucket, dueKey(d.Due, h.ID, name))
+		}
+		t.del(intentsBucket, channelKey(h.ID, name))
+	}
+	for _, k := range t.prefixed(bodiesBucket, channelKey(h.ID, ""), -1) {
+		t.del(bodiesBucket, k)
+	}
+	t.del(intentsBucket, []byte(h.ID))
+	t.del(ticketsBucket, h.ticketKey())
+	t.count(h, -1)
+	return nil
+}
+
+// count puts an intent into the order of its origin (n 1) or takes it out (n -1).
+func (t *tx) count(h *head, n int) {
+	if n > 0 {
+		t.put(orderBucket, h.orderKey(), nil)
+	} else {
+		t.del(orderBucket, h.orderKey())
+	}
+	t.delta[h.Origin] += n
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package outbox
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// The buckets. Bodies are apart from what changes, so that no update writes them again; the last three are indexes. ID and CHANNEL hold no zero byte; TIME is eight bytes, so that keys sort by it.
+var (
+	metaBucket    = []byte("meta")
+	intentsBucket = []byte("intents") // ID → head; ID 0 CHANNEL → Delivery
+	bodiesBucket  = []byte("bodies")  // ID 0 → content; ID 0 CHANNEL → body
+	dueBucket     = []byte("due")     // TIME ID 0 CHANNEL → TICKET
+	ticketsBucket = []byte("tickets") // TICKET 0 TIME ID
+	orderBucket   = []byte("order")   // ORIGIN TIME ID; of closed ones, when they were closed
+
+	buckets = [][]byte{intentsBucket, bodiesBucket, dueBucket, ticketsBucket, orderBucket}
+
+	versionKey = []byte("version")
+	idKey      = []byte("id")
+)
+
+// head is an intent without its channels, as it stands in the file.
+type head struct {
+	Intent
+	ClosedAt time.Time `json:"closed_at,omitzero"`
+}
+
+func (h *head) ticketKey() []byte {
+	return append(stamp(append([]byte(h.Ticket), 0), h.At), h.ID...)
+}
+
+func (h *head) orderKey() []byte {
+	at := h.At
+	if h.Origin == Closed {
+		at = h.ClosedAt
+	}
+	return append(stamp([]byte(h.Origin), at), h.ID...)
+}
+
+func channelKey(id, channel string) []byte {
+	return append(append([]byte(id), 0), channel...)
+}
+
+func dueKey(at time.Time, id, channel string) []byte {
+	return append(stamp(nil, at), channelKey(id, channel)...)
+}
+
+func parseDue(k, ticket []byte) (Due, error) {
+	if len(k) > 8 {
+		if id, channel, ok := strings.Cut(string(k[8:]), "\x00"); ok {
+			return Due{Ref: Ref{Ticket: string(ticket), ID: id}, Channel: channel, At: unstamp(k)}, nil
+		}
+	}
+	return Due{}, fmt.Errorf("%w: %q is among what is due", ErrDamaged, k)
+}
+
+// stamp appends a time so that bytes sort as times do. Before 1970 is 1970.
+func stamp(b []byte, at time.Time) []byte {
+	if at.Before(time.Unix(0, 0)) {
+		return binary.BigEndian.AppendUint64(b, 0)
+	}
+	return binary.BigEndian.AppendUint64(b, uint64(at.UnixNano()))
+}
+
+func unstamp(k []byte) time.Time {
+	return time.Unix(0, int64(binary.BigEndian.Uint64(k))).UTC()
+}
+
+// wall is a time as it comes back from the file.
+func wall(at time.Time) time.Time { return at.Round(0).UTC() }
+
+// tx is a transaction with what it changes outside the file. Its first failed write sticks in err.
+type tx struct {
+	*bolt.Tx
+	err     error
+	dirty   bool
+	delta   map[Origin]int // of intents
+	soonest time.Time      // of what was put into due; zero: nothing was
+	oldest  time.Time      // of what is ready afterwards
+}
+
+func (t *tx) put(bucket, key, value []byte) {
+	t.dirty = true
+	if err := t.Bucket(bucket).Put(key, value); err != nil && t.err == nil {
+		t.err = err
+	}
+}
+
+func (t *tx) putJSON(bucket, key []byte, v any) {
+	b, err := json.Marshal(v)
+	if err != nil && t.err == nil {
+		t.err = err
+	}
+	t.put(bucket, key, b)
+}
+
+func (t *tx) del(bucket, key []byte) {
+	t.dirty = true
+	if err := t.Bucket(bucket).Delete(key); err != nil && t.err == nil {
+		t.err = err
+	}
+}
+
+// prefixed returns the keys of a bucket that begin with prefix, at most limit (-1: all). They are copies, so that the bucket
+// can be changed while they are gone through.
+func (t *tx) prefixed(bucket, prefix []byte, limit int) (keys [][]byte) {
+	c := t.Bucket(bucket).Cursor()
+	for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix) && len(keys) != limit; k, _ = c.Next() {
+		keys = append(keys, bytes.Clone(k))
+	}
+	return keys
+}
+
+// head returns the intent that has both the ticket and the id of ref, or ErrNotFound.
+func (t *tx) head(ref Ref) (*head, error) {
+	h, err := t.byID(ref.ID)
+	if err == nil && h.Ticket == ref.Ticket {
+		return h, nil
+	}
+	if err == nil {
+		err = ErrNotFound
+	}
+	return nil, fmt.Errorf("%w: %s of ticket %q", err, ref.ID, ref.Ticket)
+}
+
+func (t *tx) byID(id string) (*head, error) {
+	var b []byte
+	if id != "" {
+		b = t.Bucket(intentsBucket).Get([]byte(id))
+	}
+	if b == nil {
+		return nil, ErrNotFound
+	}
+	h := &head{}
+	if err := json.Unmarshal(b, h); err != nil {
+		return nil, fmt.Errorf("%w: %v", ErrDamaged, err)
+	}
+	return h, nil
+}
+
+// channel returns an intent's delivery on one channel, or ErrNotFound.
+func (t *tx) channel(id, channel string) (d Delivery, err error) {
+	b := t.Bucket(intentsBucket).Get(channelKey(id, channel))
+	if b == nil {
+		return d, fmt.Errorf("%w: %s has no channel %q", ErrNotFound, id, channel)
+	}
+	if err := json.Unmarshal(b, &d); err != nil {
+		return d, fmt.Errorf("%w: %v", ErrDamaged, err)
+	}
+	return d, nil
+}
+
+// channels returns an intent's deliveries without bodies.
+func (t *tx) channels(id string) (map[string]Delivery, error) {
+	all := map[string]Delivery{}
+	for _, k := range t.prefixed(intentsBucket, channelKey(id, ""), -1) {
+		name := string(k[len(id)+1:])
+		d, err := t.channel(id, name)
+		if err != nil {
+			return nil, err
+		}
+		all[name] = d
+	}
+	return all, nil
+}

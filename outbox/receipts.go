@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package outbox
+
+import "time"
+
+// closedSize is about what a closed intent takes in the file, with its indexes, in bytes.
+const closedSize = 1 << 10
+
+// Receipt is the recorded fact that a channel accepted a notification.
+type Receipt struct {
+	Ref
+	Key     string
+	Run     int64
+	Channel string
+	At      time.Time
+}
+
+// Receipt returns this outbox's receipt for a ticket's run on a channel, if there is one. It is there from Record on, whatever
+// became of its intent.
+func (s *Store) Receipt(ticket string, run int64, channel string) (r Receipt, ok bool, err error) {
+	all, err := s.Ticket(ticket)
+	if err != nil {
+		return Receipt{}, false, err
+	}
+	for _, in := range all {
+		if d := in.Channels[channel]; in.Run == run && d.Status == Sent {
+			return Receipt{Ref: in.Ref, Key: in.Key, Run: run, Channel: channel, At: d.At}, true, nil
+		}
+	}
+	return Receipt{}, false, nil
+}
+
+// prune removes closed intents that are too old, or too many, at most n: a portion of each write that keeps up with those that
+// are closed, because each intent takes several.
+func (s *Store) prune(t *tx, n int) {
+	before := time.Now().Add(-s.keep)
+	over := s.counts[Closed] + t.delta[Closed] - s.most
+	for i, k := range t.prefixed(orderBucket, []byte(Closed), n) {
+		k := k[len(Closed):]
+		if i >= over && unstamp(k).After(before) {
+			return
+		}
+		h, err := t.byID(string(k[8:]))
+		if err == nil {
+			err = t.remove(h)
+		}
+		if err != nil && t.err == nil {
+			t.err = err
+		}
+	}
+}

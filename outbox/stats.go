@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package outbox
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+)
+
+// Stats are what the metrics and the status call show; kept in memory, not counted by a walk.
+type Stats struct {
+	Staged int
+	Ready  int       // committed or adopted, not closed
+	Oldest time.Time // At of the oldest of those; zero when there is none
+}
+
+// Stats returns the current Stats.
+func (s *Store) Stats() Stats { return *s.stats.Load() }
+
+// count counts the intents by their index: at the start, and when it is not known what a failed write left.
+func (s *Store) count(t *tx) error {
+	s.counts = map[Origin]int{}
+	if err := t.Bucket(orderBucket).ForEach(func(k, _ []byte) error {
+		for _, o := range []Origin{Staged, Committed, Adopted, Closed} {
+			if bytes.HasPrefix(k, []byte(o)) && len(k) > len(o)+8 {
+				s.counts[o]++
+				return nil
+			}
+		}
+		return fmt.Errorf("%w: %q is in its order", ErrDamaged, k)
+	}); err != nil {
+		return err
+	}
+	s.publish(t.findOldest())
+	return nil
+}
+
+func (s *Store) publish(oldest time.Time) {
+	s.stats.Store(&Stats{
+		Staged: s.counts[Staged],
+		Ready:  s.counts[Committed] + s.counts[Adopted],
+		Oldest: oldest,
+	})
+}
+
+// findOldest returns the At of the oldest intent that is ready, or zero.
+func (t *tx) findOldest() (oldest time.Time) {
+	for _, o := range []Origin{Committed, Adopted} {
+		for _, k := range t.prefixed(orderBucket, []byte(o), 1) {
+			if at := unstamp(k[len(o):]); oldest.IsZero() || at.Before(oldest) {
+				oldest = at
+			}
+		}
+	}
+	return oldest
+}

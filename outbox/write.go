@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package outbox
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+)
+
+// op is one caller's change. fn may be called twice. It refuses before it changes anything: an error of its own does not undo
+// what the others of its transaction wrote.
+type op struct {
+	fn    func(*tx) error
+	grows bool // it is held to the file's limit; the others may use the room beyond it
+	err   error
+	done  chan struct{} // closed when err stands
+}
+
+var errNothing = errors.New("nothing to write")
+
+// write has fn committed and synced. Whoever gets the turn commits for all that wait, so that one caller alone pays for one
+// fsync and waits for nobody, and many share one.
+func (s *Store) write(grows bool, fn func(*tx) error) error {
+	o := &op{fn: fn, grows: grows, done: make(chan struct{})}
+	s.queue.Lock()
+	s.queue.ops = append(s.queue.ops, o)
+	s.queue.Unlock()
+	select {
+	case s.turn <- struct{}{}:
+		s.queue.Lock()
+		ops := s.queue.ops
+		s.queue.ops = nil
+		s.queue.Unlock()
+		s.commit(ops)
+		<-s.turn
+	case <-o.done:
+	}
+	<-o.done // closed in this turn, or in the one before it
+	return o.err
+}
+
+// commit writes ops in one transaction. If that fails, each gets one of its own, so that what fills the file does not keep out
+// what empties it.
+func (s *Store) commit(ops []*op) {
+	err := s.update(ops)
+	for _, o := range ops {
+		if err != nil {
+			o.err = err
+			if len(ops) > 1 {
+				o.err = nil
+				if solo := s.update([]*op{o}); solo != nil {
+					o.err = solo
+				}
+			}
+		}
+		close(o.done)
+	}
+}
+
+// update writes ops in one transaction. Its error is the transaction's; what an op refused is in op.err.
+func (s *Store) update(ops []*op) error {
+	if s.closed {
+		return errClosed
+	}
+	if s.broken != nil {
+		return s.broken
+	}
+	s.db.MaxSize = 0
+	for _, o := range ops {
+		if o.grows {
+			s.db.MaxSize = s.limit
+		}
+	}
+	t := &tx{delta: map[Origin]int{}}
+	err := s.transact(t, ops)
+	switch {
+	case err == nil:
+		for origin, n := range t.delta {
+			s.counts[origin] += n
+		}
+		s.publish(t.oldest)
+		s.wake(t.soonest)
+		return nil
+	case errors.Is(err, errNothing):
+		return nil
+	case errors.Is(err, berrors.ErrMaxSizeReached):
+		return fmt.Errorf("%w: its file may have %d bytes", ErrFull, s.limit)
+	case errors.Is(err, ErrDamaged):
+		s.broken = fmt.Errorf("cannot write the outbox %s: %w", s.path, err)
+		return s.broken
+	}
+	// When the last fsync fails, what was written may stand all the same.
+	if err := s.view(s.count); err == nil {
+		s.wake(time.Unix(0, 0))
+	}
+	return fmt.Errorf("cannot write the outbox: %w", err)
+}
+
+func (s *Store) transact(t *tx, ops []*op) (err error) {
+	defer guard(&err)()
+	return s.db.Update(func(btx *bolt.Tx) error {
+		t.Tx = btx
+		for _, o := range ops {
+			o.err = o.fn(t)
+		}
+		if !t.dirty {
+			return errNothing
+		}
+		s.prune(t, 2*len(ops))
+		t.oldest = t.findOldest()
+		return t.err
+	})
+}
+
+// view runs fn on a snapshot.
+func (s *Store) view(fn func(*tx) error) (err error) {
+	defer guard(&err)()
+	err = s.db.View(func(btx *bolt.Tx) error { return fn(&tx{Tx: btx}) })
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
+		return errClosed
+	}
+	return err
+}
