@@ -5,10 +5,16 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
@@ -24,7 +30,7 @@ type Channel struct {
 	AtMostOnce  bool
 }
 
-// Message is what is rendered for a channel. It has the form of notifier.Message, which daemon converts it to.
+// Message is what is rendered for a channel. It has the form of notifier.Message, to which daemon converts it.
 type Message struct {
 	Key      string
 	Ticket   string
@@ -43,6 +49,7 @@ type Config struct {
 	Redis  redis.UniversalClient
 	Outbox *outbox.Store
 	Render func(channel string, m Message) ([]byte, error)
+	Gate   func() error // why Redis may not be used for new claims (its settings), or nil. Defaults to never
 
 	Host         string // a label for people
 	Prefix       string // of all keys. Defaults to picket
@@ -55,166 +62,164 @@ type Config struct {
 	KeepGrants   time.Duration // Defaults to 2160 h
 
 	Logger   *slog.Logger
-	Registry prometheus.Registerer
+	Registry prometheus.Registerer // nil: metrics are kept and shown nowhere
 }
 
-// Engine holds this host's claims.
-type Engine struct{}
+func (c *Config) setDefaults() {
+	if c.Gate == nil {
+		c.Gate = func() error { return nil }
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Prefix == "" {
+		c.Prefix = "picket"
+	}
+	if c.MaxPerUID == 0 {
+		c.MaxPerUID = 10_000
+	}
+	for _, d := range []struct {
+		at    *time.Duration
+		value time.Duration
+	}{
+		{&c.TTL, 15 * time.Second},
+		{&c.MaxHold, time.Hour},
+		{&c.MaxHoldLimit, 24 * time.Hour},
+		{&c.Keep, 720 * time.Hour},
+		{&c.KeepGrants, 2160 * time.Hour},
+	} {
+		if *d.at == 0 {
+			*d.at = d.value
+		}
+	}
+}
+
+// Engine holds this host's claims. All its methods may be called at once.
+type Engine struct {
+	Config
+	redis   redis.UniversalClient
+	box     *outbox.Store
+	locks   *redsync.Redsync
+	keys    keyspace
+	runID   string // of this run of the daemon
+	log     *slog.Logger
+	metrics *metrics
+	now     func() time.Duration // CLOCK_BOOTTIME
+	margin  time.Duration
+
+	claims    *registry
+	dog       *watchdog
+	processes *processes
+	queue     *queue
+	index     *index
+	calls     *calls
+	seen      atomic.Int64 // the highest token that this daemon has seen
+
+	draining context.Context // ends with ErrDraining when no new claim is taken
+	drain    context.CancelCauseFunc
+	life     context.Context // ends when the engine stops
+	end      context.CancelFunc
+	work     sync.WaitGroup
+	start    sync.Once
+	stop     sync.Once
+}
+
+var errStopped = errors.New("the engine has stopped")
 
 // New wires and starts nothing.
-func New(c Config) (*Engine, error) { panic("contract") }
+func New(c Config) (*Engine, error) {
+	c.setDefaults()
+	m, err := newMetrics(c.Registry)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		Config:  c,
+		redis:   c.Redis,
+		box:     c.Outbox,
+		locks:   redsync.New(goredis.NewPool(c.Redis)),
+		keys:    keyspace{c.Prefix},
+		runID:   rand.Text(),
+		log:     c.Logger,
+		metrics: m,
+		now:     Boottime,
+		margin:  max(c.TTL/5, 200*time.Millisecond),
+		calls:   newCalls(),
+	}
+	e.draining, e.drain = context.WithCancelCause(context.Background())
+	e.life, e.end = context.WithCancel(context.Background())
+	e.claims = newRegistry(m)
+	e.dog = newWatchdog(e)
+	e.processes = newProcesses(e)
+	e.queue = newQueue(e)
+	e.index = newIndex(e)
+	return e, nil
+}
 
 // Start begins to renew, to watch and to settle.
-func (e *Engine) Start() { panic("contract") }
+func (e *Engine) Start() {
+	e.start.Do(func() {
+		e.spawn(e.dog.loop)
+		e.spawn(e.index.loop)
+		e.spawn(e.settleLoop)
+	})
+}
+
+// spawn runs a goroutine that Stop waits for; it must end when its context does.
+func (e *Engine) spawn(f func(context.Context)) { e.work.Go(func() { f(e.life) }) }
 
 // Drain stops new claims: Claim answers ErrDraining, waiting ones at once.
-func (e *Engine) Drain() { panic("contract") }
+func (e *Engine) Drain() { e.drain(ErrDraining) }
 
-// Stop ends all goroutines and frees no live lock. It is idempotent and needs no Start.
-func (e *Engine) Stop(ctx context.Context) error { panic("contract") }
+// Draining reports whether Drain was called.
+func (e *Engine) Draining() bool { return e.draining.Err() != nil }
+
+// Stop ends all goroutines and frees no live lock: it lives on until its TTL or until the daemon starts again. Stop is
+// idempotent and needs no Start.
+func (e *Engine) Stop(ctx context.Context) error {
+	e.stop.Do(func() {
+		e.Drain()
+		e.end()
+	})
+	done := make(chan struct{})
+	go func() {
+		e.work.Wait()
+		e.processes.close()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
 
 // Ping asks Redis for a sign of life, for readiness.
-func (e *Engine) Ping(ctx context.Context) error { panic("contract") }
-
-// Peer is the agent's side of a connection, as the kernel tells it.
-type Peer struct {
-	UID     uint32
-	PID     int
-	Process *Process // nil when it could not be opened
-	Foreign bool     // it is in another PID namespace: a pid that it names means nothing here
+func (e *Engine) Ping(ctx context.Context) error {
+	if err := e.redis.Ping(ctx).Err(); err != nil {
+		return unavailable(err)
+	}
+	return nil
 }
 
-// ClaimRequest asks for a claim. The durations are checked against their limits by Claim.
-type ClaimRequest struct {
-	Asset     Asset
-	Task      string
-	Flow      string // empty: asset-inference
-	Wait      time.Duration
-	PID       int // 0: none named
-	Heartbeat time.Duration
-	MaxHold   time.Duration
-	Peer      Peer
+// saw remembers the highest token, and raises the alarm when a new one is lower (G3).
+func (e *Engine) saw(token int64) {
+	for {
+		seen := e.seen.Load()
+		if token <= seen {
+			return
+		}
+		if e.seen.CompareAndSwap(seen, token) {
+			return
+		}
+	}
 }
 
-// ClaimResult is a granted claim, or, when Claim is nil, a terminal ticket that needs none.
-type ClaimResult struct {
-	Claim  *Claim
-	Ticket Ticket
-	Next   []Next
-}
-
-// Claim screens, locks, mints.
-//
-// Errors: *HeldError, *InvalidError, ErrUnknownFlow, ErrFlowMismatch, ErrTooManyClaims, ErrForbidden, ErrDraining,
-// ErrStoreUnavailable, or the context's own.
-func (e *Engine) Claim(ctx context.Context, r ClaimRequest) (ClaimResult, error) { panic("contract") }
-
-// Claims returns the held claims of uid, or of everybody for root (0), oldest first.
-func (e *Engine) Claims(uid uint32) []Claim { panic("contract") }
-
-// GetClaim returns a claim of uid (root: anyone's). Of another's it says ErrForbidden, of an unknown one ErrClaimNotFound.
-func (e *Engine) GetClaim(id string, uid uint32) (Claim, error) { panic("contract") }
-
-// WatchClaim returns the claim when its status is or becomes other than held, at latest after min(wait, TTL/3) with the
-// trust that is left then.
-func (e *Engine) WatchClaim(ctx context.Context, id string, uid uint32, wait time.Duration) (Claim, error) {
-	panic("contract")
-}
-
-// Heartbeat counts as a sign of life. Errors: as GetClaim, and *LostError when the claim ended. The other calls on a claim
-// count too.
-func (e *Engine) Heartbeat(ctx context.Context, id string, uid uint32) (Claim, error) {
-	panic("contract")
-}
-
-// StepRequest records a step.
-type StepRequest struct {
-	Step    string
-	State   State
-	Facts   json.RawMessage // nil or a valid JSON object
-	Summary string
-}
-
-// WriteResult is a ticket after a write.
-type WriteResult struct {
-	Ticket   Ticket
-	Next     []Next
-	Replayed bool
-}
-
-// Step records a step's result, once.
-//
-// Errors of all writes: ErrClaimNotFound, ErrForbidden, *LostError, ErrStaleToken, *TransitionError, ErrStoreUnavailable; of
-// this one also ErrUnknownStep and ErrStepConflict.
-func (e *Engine) Step(ctx context.Context, id string, uid uint32, r StepRequest) (WriteResult, error) {
-	panic("contract")
-}
-
-// FailureRequest records a failure.
-type FailureRequest struct {
-	Step  string
-	Error string
-	Final bool
-}
-
-// Fail records that a step failed; a final one moves the ticket to FAILED.
-func (e *Engine) Fail(ctx context.Context, id string, uid uint32, r FailureRequest) (WriteResult, error) {
-	panic("contract")
-}
-
-// NotificationRequest asks for people to be told.
-type NotificationRequest struct {
-	Title    string
-	Text     string
-	Severity string
-	Facts    json.RawMessage // nil or a valid JSON object
-	Channels []string        // empty: those that match severity and flow
-	Wait     time.Duration   // for the ticket to leave NOTIFYING
-}
-
-// Notify accepts a notification: when it returns without an error, the intent is committed in this host's outbox, or the
-// ticket has left NOTIFYING. Also ErrUnknownChannel, ErrContentConflict, ErrOutboxUnavailable.
-func (e *Engine) Notify(ctx context.Context, id string, uid uint32, r NotificationRequest) (WriteResult, error) {
-	panic("contract")
-}
-
-// Finish moves the ticket to FINISHED and releases the claim; in NOTIFYING it only releases, and the receipts finish the
-// ticket. On a claim that it ended before it answers as before.
-func (e *Engine) Finish(ctx context.Context, id string, uid uint32, summary string) (Ticket, error) {
-	panic("contract")
-}
-
-// Release ends a claim and leaves the ticket as it is (NOTIFIED becomes FINISHED). On a claim that it ended it succeeds.
-func (e *Engine) Release(ctx context.Context, id string, uid uint32) error { panic("contract") }
-
-// Ticket reads a ticket without a lock, or ErrTicketNotFound.
-func (e *Engine) Ticket(ctx context.Context, id TicketID) (Ticket, error) { panic("contract") }
-
-// History reads a ticket's accepted writes, oldest first, and its refused ones.
-func (e *Engine) History(ctx context.Context, id TicketID) (events, refused []Event, err error) {
-	panic("contract")
-}
-
-// TicketQuery selects tickets.
-type TicketQuery struct {
-	Asset  Asset // empty: all
-	State  State // empty: all
-	Limit  int   // 1 to 1000
-	Cursor string
-}
-
-// Tickets lists tickets, the one written last first, without facts. The cursor is empty on the last page. A cursor that it
-// did not make is an *InvalidError.
-func (e *Engine) Tickets(ctx context.Context, q TicketQuery) (tickets []Ticket, cursor string, err error) {
-	panic("contract")
-}
-
-// Attempt decides whether the notifier may send now (see outbox.Verdict). It asks for at most 5 s, then outbox.ErrAway.
-func (e *Engine) Attempt(ctx context.Context, a outbox.Attempt) (outbox.Answer, error) {
-	panic("contract")
-}
-
-// Outcome records what became of an attempt on the ticket. closed: the ticket needs nothing more from this intent.
-func (e *Engine) Outcome(ctx context.Context, o outbox.Outcome) (closed bool, err error) {
-	panic("contract")
+// args are the ARGV that lua/common.lua names, and what follows them.
+func (e *Engine) args(id TicketID, token int64, nonce, agent, refusal string, more ...any) []any {
+	return append([]any{
+		token, nonce, id.String(), id.Task, e.Host, agent, e.Keep.Milliseconds(), e.Keep.Milliseconds(),
+		e.keys.released(), id.Asset.Enc(), refusal,
+	}, more...)
 }

@@ -3,14 +3,229 @@
 
 package engine
 
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrNoProcess says that a process does not exist or has ended.
+var ErrNoProcess = errors.New("no such process")
+
+// pollEvery is how often a process without a pidfd is looked at.
+const pollEvery = 100 * time.Millisecond
+
 // Process is a process of this host whose end can be awaited: a pidfd, so that a pid used again is never mistaken for it.
-type Process struct{}
+// Where the kernel has none (before 5.3, or forbidden by a filter) the process is looked at every 100 ms, and known by its
+// start time. A Process is a handle: each is closed once, and the last one gives the pidfd back.
+type Process struct {
+	*process
+	close sync.Once
+}
 
-// OpenProcess opens a process by pid. Errors: ErrNoProcess.
-func OpenProcess(pid int) (*Process, error) { panic("contract") }
+// process is what the handles share.
+type process struct {
+	pid     int
+	uid     uint32
+	start   uint64
+	foreign bool
+	pidfd   *os.File // nil: none to be had
 
-// PID is the process' id in this PID namespace.
-func (p *Process) PID() int { panic("contract") }
+	exited chan struct{}      // closes when the process has ended
+	ctx    context.Context    // ends with the last handle
+	cancel context.CancelFunc // of ctx
+
+	mu      sync.Mutex // guards what follows
+	handles int
+	waiting chan struct{} // closes when the goroutine behind Exited has ended; nil: it was never started
+}
+
+// OpenProcess opens a process by pid. A zombie and a thread count as no process. Errors: ErrNoProcess, or a pidfd or /proc
+// that cannot be had.
+func OpenProcess(pid int) (*Process, error) { return openProcess(pid, unix.PidfdOpen) }
+
+func openProcess(pid int, pidfdOpen func(pid, flags int) (int, error)) (*Process, error) {
+	before, err := readProcStat(pid)
+	if err != nil {
+		return nil, err
+	}
+	fd, err := pidfdOpen(pid, 0)
+	switch {
+	case errors.Is(err, unix.ESRCH):
+		return nil, ErrNoProcess
+	case noPidfd(err):
+		fd = -1
+	case err != nil:
+		return nil, fmt.Errorf("cannot open a pidfd: %w", err)
+	}
+	p := newProcess(pid, fd)
+	status, err := readProcStatus(pid)
+	if err == nil && status.pid != pid {
+		err = ErrNoProcess
+	}
+	var after procStat
+	if err == nil {
+		after, err = readProcStat(pid)
+	}
+	// The same start time on both sides of the opening: the pid was not given to another process in between.
+	if err == nil && (after.start != before.start || after.ended) {
+		err = ErrNoProcess
+	}
+	if err != nil {
+		p.Close()
+		return nil, err
+	}
+	p.uid, p.start, p.foreign = status.uid, after.start, status.nsPid > 1
+	return p, nil
+}
+
+// noPidfd says whether an error of the kernel means that it has no pidfd to give, rather than that there is no process.
+func noPidfd(err error) bool {
+	return errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOPROTOOPT) ||
+		errors.Is(err, unix.EPERM) // what some filters of system calls answer
+}
+
+// ProcessFromFD makes a Process of a pidfd that the kernel gave for a peer (SO_PEERPIDFD), of the peer's pid in this
+// namespace (0 when it cannot be seen from here) and of its uid. The pidfd belongs to it from then on, also when it fails.
+// Errors: ErrNoProcess, or a /proc that cannot be read.
+func ProcessFromFD(fd, pid int, uid uint32) (*Process, error) {
+	p := newProcess(pid, fd)
+	p.uid = uid
+	if err := p.describe(fd); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *process) describe(fd int) error {
+	info, err := readPidfdInfo(fd)
+	if err != nil {
+		return err
+	}
+	p.foreign = info.nsPid > 1 || p.pid == 0
+	if p.pid == 0 {
+		return nil
+	}
+	stat, err := readProcStat(p.pid)
+	if err != nil {
+		return err
+	}
+	// Only now: while the pidfd's process lives, the pid is its own, and so was the start time.
+	if info, err = readPidfdInfo(fd); err != nil {
+		return err
+	}
+	if info.pid != p.pid || stat.ended {
+		return ErrNoProcess
+	}
+	p.start = stat.start
+	return nil
+}
+
+func newProcess(pid, fd int) *Process {
+	p := &process{pid: pid, exited: make(chan struct{}), handles: 1}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	if fd >= 0 {
+		_ = unix.SetNonblock(fd, true) // what makes os.NewFile hand it to the poller
+		p.pidfd = os.NewFile(uintptr(fd), "pidfd")
+	}
+	return &Process{process: p}
+}
+
+// PID is the process' id in this PID namespace, 0 when it has none here.
+func (p *process) PID() int { return p.pid }
 
 // UID is the user to whom the process belonged when it was opened.
-func (p *Process) UID() uint32 { panic("contract") }
+func (p *process) UID() uint32 { return p.uid }
+
+// StartTime is when the process started, in clock ticks (1/100 s) since boot. With the pid it tells a process from all
+// others of this boot. It is 0 when the process has no pid here.
+func (p *process) StartTime() uint64 { return p.start }
+
+// Foreign says whether the process lives in another PID namespace than this one, where the pids that it knows mean nothing.
+func (p *process) Foreign() bool { return p.foreign }
+
+// Retain returns another handle on the same process.
+func (p *process) Retain() *Process {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.handles++
+	return &Process{process: p}
+}
+
+// Close gives the handle back; the last one ends what Exited started, and waits for it. It is idempotent.
+func (p *Process) Close() { p.close.Do(p.drop) }
+
+func (p *process) drop() {
+	p.mu.Lock()
+	p.handles--
+	last, waiting := p.handles == 0, p.waiting
+	p.mu.Unlock()
+	if !last {
+		return
+	}
+	p.cancel()
+	if p.pidfd != nil {
+		_ = p.pidfd.Close()
+	}
+	if waiting != nil {
+		<-waiting
+	}
+}
+
+// Exited returns the channel that closes when the process has ended, be it a zombie still. It does not close any more once
+// the last handle is closed. The first call starts a goroutine that waits in the poller, without a thread of its own.
+func (p *process) Exited() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting == nil && p.handles > 0 {
+		p.waiting = make(chan struct{})
+		go p.wait(p.waiting)
+	}
+	return p.exited
+}
+
+func (p *process) wait(done chan<- struct{}) {
+	defer close(done)
+	if p.pidfd == nil && p.poll() || p.pidfd != nil && p.await() {
+		close(p.exited)
+	}
+}
+
+// await returns true when the pidfd is readable, which it becomes when the process ends, and false when it is closed.
+func (p *process) await() bool {
+	conn, err := p.pidfd.SyscallConn()
+	if err != nil {
+		return false
+	}
+	return conn.Read(func(fd uintptr) bool {
+		for {
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+			if !errors.Is(err, unix.EINTR) {
+				return n > 0
+			}
+		}
+	}) == nil
+}
+
+// poll returns true when the pid is no longer this process, and false when the last handle is closed.
+func (p *process) poll() bool {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		stat, err := readProcStat(p.pid)
+		if errors.Is(err, ErrNoProcess) || err == nil && (stat.ended || stat.start != p.start) {
+			return true
+		}
+		select {
+		case <-p.ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+}

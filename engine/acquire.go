@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+)
+
+// Peer is the agent's side of a connection, as the kernel tells it.
+type Peer struct {
+	UID     uint32
+	PID     int
+	Process *Process // nil when it could not be opened
+	Foreign bool     // it is in another PID namespace: a pid that it names means nothing here
+}
+
+// ClaimRequest asks for a claim. The durations are checked against their limits by Claim.
+type ClaimRequest struct {
+	Asset     Asset
+	Task      string
+	Flow      string // empty: asset-inference
+	Wait      time.Duration
+	PID       int // 0: none named
+	Heartbeat time.Duration
+	MaxHold   time.Duration
+	Peer      Peer
+}
+
+// ClaimResult is a granted claim, or, when Claim is nil, a terminal ticket that needs none.
+type ClaimResult struct {
+	Claim  *Claim
+	Ticket Ticket
+	Next   []Next
+}
+
+// Claim screens, locks, mints: a lock-free read answers a terminal ticket at once; a held asset is answered with its holder, or
+// waited for.
+//
+// Errors: *HeldError, *InvalidError, ErrUnknownFlow, ErrFlowMismatch, ErrTooManyClaims, ErrForbidden, ErrDraining,
+// ErrStoreUnavailable, or the context's own.
+func (e *Engine) Claim(ctx context.Context, r ClaimRequest) (ClaimResult, error) {
+	result, err := e.claim(ctx, r)
+	outcome := "granted"
+	var held *HeldError
+	switch {
+	case errors.As(err, &held):
+		outcome = "held"
+	case err != nil:
+		outcome = "refused"
+	case result.Claim == nil:
+		outcome = "terminal"
+	}
+	e.metrics.claims.WithLabelValues(outcome).Inc()
+	return result, err
+}
+
+func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error) {
+	flow, err := LookupFlow(r.Flow)
+	if err != nil {
+		return ClaimResult{}, err
+	}
+	process, err := e.liveness(&r)
+	if err != nil {
+		return ClaimResult{}, err
+	}
+	if err := e.Gate(); err != nil {
+		closeProcess(process)
+		return ClaimResult{}, fmt.Errorf("%w: %w", ErrStoreUnavailable, err)
+	}
+	if !e.claims.reserve(r.Peer.UID, e.MaxPerUID) {
+		closeProcess(process)
+		return ClaimResult{}, fmt.Errorf("%w: %d are held; finish or release some", ErrTooManyClaims, e.MaxPerUID)
+	}
+	c := &claim{
+		id: rand.Text(), nonce: rand.Text(), ticket: TicketID{r.Asset, r.Task}, flow: flow,
+		uid: r.Peer.UID, heartbeat: r.Heartbeat, maxHold: r.MaxHold, process: process,
+		status: Held, ended: make(chan struct{}),
+	}
+	c.agent = agentName(r.Peer.PID, c.uid)
+	if process != nil {
+		c.pid, c.agent = process.PID(), agentName(process.PID(), c.uid)
+	}
+	ticket, granted, err := e.acquire(ctx, c, r.Wait)
+	if err != nil || !granted {
+		e.claims.unreserve(c.uid)
+		closeProcess(process)
+		return ClaimResult{Ticket: ticket, Next: []Next{}}, err
+	}
+	// From here on the claim is the watchdog's. Whether the caller is still there is for it to find out.
+	e.claims.add(c)
+	e.processes.add(c)
+	e.dog.schedule(c, c.renewAt)
+	v := c.view(e.now())
+	return ClaimResult{Claim: &v, Ticket: ticket, Next: flow.Next(ticket.State)}, nil
+}
+
+// acquire screens, waits its turn, and takes lock and grant. granted is false for a terminal ticket.
+func (e *Engine) acquire(ctx context.Context, c *claim, wait time.Duration) (Ticket, bool, error) {
+	ctx, cancel := e.untilDrain(ctx)
+	defer cancel()
+	until := time.Now().Add(wait)
+	var turn *turn
+	defer func() { turn.leave() }()
+	for {
+		snap, err := e.readWithin(ctx, c.ticket)
+		if err != nil {
+			return Ticket{}, false, err
+		}
+		if len(snap.fields) > 0 && c.flow.terminal(State(snap.fields["state"])) {
+			ticket, err := snap.ticket(c.ticket)
+			return ticket, false, err
+		}
+		held := &HeldError{Asset: c.ticket.Asset, Holder: snap.holder()}
+		if snap.lock == "" {
+			ticket, granted, err := e.take(ctx, c)
+			if !errors.Is(err, errHeld) {
+				return ticket, granted, err
+			}
+		}
+		if !time.Now().Before(until) {
+			return Ticket{}, false, held
+		}
+		if turn == nil {
+			turn = e.queue.join(c.ticket.Asset)
+		}
+		if err := turn.wait(ctx, until, time.Duration(snap.left)*time.Millisecond); err != nil {
+			return Ticket{}, false, err
+		}
+	}
+}
+
+// errHeld: somebody was faster.
+var errHeld = errors.New("held")
+
+// take locks through redsync, then mints. On any failure it leaves no lock behind, as far as Redis can be reached.
+func (e *Engine) take(ctx context.Context, c *claim) (Ticket, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	sent, err := e.lock(ctx, c)
+	if err != nil {
+		return Ticket{}, false, err
+	}
+	keep := false
+	defer func() {
+		if !keep {
+			e.unlock(c)
+		}
+	}()
+	r, err := e.run(ctx, mintScript, e.keys.all(c.ticket), e.args(c.ticket, e.seen.Load(), c.nonce, c.agent, "",
+		c.flow.Name, string(c.flow.Initial), string(c.ticket.Asset), e.KeepGrants.Milliseconds(),
+		e.keys.asset(c.ticket.Asset, "ticket:"), e.keys.asset(c.ticket.Asset, "log:"), e.keys.asset(c.ticket.Asset, "refused:"))...)
+	if err != nil {
+		return Ticket{}, false, err
+	}
+	switch r.code {
+	case codeMismatch:
+		return Ticket{}, false, fmt.Errorf("%w: claim it with that one", ErrFlowMismatch)
+	case codeGone:
+		return Ticket{}, false, errHeld
+	}
+	snap := snapshot{fields: r.pairs(0)}
+	ticket, err := snap.ticket(c.ticket)
+	if err != nil || r.code == codeTerminal {
+		return ticket, false, err
+	}
+	c.token = r.number(1)
+	e.saw(c.token)
+	now := e.now()
+	c.started, c.since = now, time.Now().Round(time.Millisecond).UTC()
+	c.trusted, c.renewAt = sent+e.TTL-e.margin, sent+jitter(e.TTL/3)
+	c.sign = e.dog.clock()
+	if now >= c.trusted { // slept between lock and answer: nothing may be promised any more
+		return Ticket{}, false, fmt.Errorf("%w: it answered too slowly for the lock's ttl", ErrStoreUnavailable)
+	}
+	keep = true
+	e.index.touch(c.ticket)
+	ticket.Holder = &Holder{
+		Host: e.Host, PID: c.pid, UID: c.uid, Task: c.ticket.Task, Since: c.since, Remaining: c.trusted + e.margin - now,
+	}
+	return ticket, true, nil
+}
+
+// lock takes the asset's lock with the claim's nonce and returns when that was sent. After a lost reply the lock may be the
+// claim's without its knowing: it is released by value and tried again with the same nonce, so that a request which lands late
+// makes no lock of a stranger's.
+func (e *Engine) lock(ctx context.Context, c *claim) (sent time.Duration, err error) {
+	c.lock = e.locks.NewMutex(e.keys.lock(c.ticket.Asset), redsync.WithExpiry(e.TTL), redsync.WithTries(1),
+		redsync.WithTimeoutFactor(1.0/6), redsync.WithValue(c.nonce),
+		redsync.WithGenValueFunc(func() (string, error) { return c.nonce, nil }))
+	for {
+		sent = e.now()
+		err = c.lock.LockContext(ctx)
+		var taken *redsync.ErrTaken
+		switch {
+		case err == nil:
+			return sent, nil
+		case errors.As(err, &taken):
+			return 0, errHeld
+		}
+		e.unlock(c)
+		if ctx.Err() != nil || !transient(err) {
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return 0, context.Cause(ctx)
+			}
+			return 0, unavailable(err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+// unlock lets go of a lock that got no grant, on a context of its own: the caller's may have been cancelled.
+func (e *Engine) unlock(c *claim) {
+	ctx, cancel := context.WithTimeout(e.life, min(e.TTL/6, time.Second))
+	defer cancel()
+	_, err := c.lock.UnlockContext(ctx)
+	var taken *redsync.ErrTaken
+	if err != nil && !errors.As(err, &taken) && !errors.Is(err, redsync.ErrLockAlreadyExpired) {
+		e.log.Warn("cannot release a lock that got no grant; it runs out by itself", "asset", c.ticket.Asset, "error", err)
+	}
+}
+
+// untilDrain is a context that ends with ErrDraining, too, when the daemon takes no new claims.
+func (e *Engine) untilDrain(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(e.draining, func() { cancel(ErrDraining) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/picketd/picket/outbox"
+)
+
+// awayAfter is how long the ticket's node must have answered nothing until Redis counts as away.
+const awayAfter = 5 * time.Second
+
+// deliverer is the agent in the history of what the notifier does.
+const deliverer = "notifier"
+
+// Attempt decides whether the notifier may send now (see outbox.Verdict). It asks for at most 5 s, then outbox.ErrAway.
+func (e *Engine) Attempt(ctx context.Context, a outbox.Attempt) (outbox.Answer, error) {
+	// A receipt in the own outbox is a fact, whatever Redis remembers: after a failover, or lost data, it is put back.
+	receipt, found, err := e.box.Receipt(a.Ticket, a.Run, a.Channel)
+	if err != nil {
+		return outbox.Answer{}, err
+	}
+	if found {
+		_, err := e.Outcome(ctx, outbox.Outcome{
+			Ref: a.Ref, Asset: a.Asset, Task: a.Task, Run: a.Run, Key: receipt.Key, Channel: a.Channel, Number: a.Number,
+			Status: outbox.Sent, At: receipt.At,
+		})
+		return outbox.Answer{Verdict: outbox.Done, Status: outbox.Sent}, err
+	}
+	id := TicketID{Asset(a.Asset), a.Task}
+	once := "0"
+	if a.AtMostOnce {
+		once = "1"
+	}
+	r, err := e.deliver(ctx, attemptScript, id, a.ID, a.Channel, a.Number, a.Run, e.runID, a.Lease.Milliseconds(), once)
+	if err != nil {
+		return outbox.Answer{}, err
+	}
+	switch r.code {
+	case codeGo:
+		return outbox.Answer{Verdict: outbox.Go}, nil
+	case codeBusy:
+		return outbox.Answer{Verdict: outbox.Busy, Wait: time.Duration(r.number(0)) * time.Millisecond}, nil
+	case codeDone:
+		return outbox.Answer{Verdict: outbox.Done, Status: outbox.Status(r.text(0))}, nil
+	case codeSuperseded:
+		return outbox.Answer{Verdict: outbox.Superseded}, nil
+	case codeLost:
+		return outbox.Answer{Verdict: outbox.Lost}, nil
+	case codePark:
+		return outbox.Answer{Verdict: outbox.Park}, nil
+	}
+	return outbox.Answer{}, fmt.Errorf("cannot tell what Redis answered: code %d", r.code)
+}
+
+// Outcome records what became of an attempt on the ticket. closed: the ticket needs nothing more from this intent. Errors:
+// outbox.ErrAway, ErrStoreUnavailable.
+func (e *Engine) Outcome(ctx context.Context, o outbox.Outcome) (closed bool, err error) {
+	id := TicketID{Asset(o.Asset), o.Task}
+	r, err := e.deliver(ctx, outcomeScript, id, o.ID, o.Channel, o.Number, o.Run, string(o.Status), o.At.UnixMilli(), o.Error,
+		DefaultFlow, o.Asset)
+	if err != nil {
+		return false, err
+	}
+	e.index.touch(id)
+	return r.text(0) == "1", nil
+}
+
+// deliver runs a script of lua/delivery.lua.
+func (e *Engine) deliver(ctx context.Context, s script, id TicketID, intent, channel string, attempt int, run int64, more ...any) (reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, awayAfter)
+	defer cancel()
+	args := append([]any{intent, channel, e.box.ID(), attempt, run}, more...)
+	r, err := e.run(ctx, s, e.keys.all(id), e.args(id, 0, "", deliverer, "", args...)...)
+	if errors.Is(err, errNoAnswer) {
+		return reply{}, fmt.Errorf("%w: %w", outbox.ErrAway, err)
+	}
+	return r, err
+}

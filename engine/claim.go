@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+)
+
+// claim is a claim of this daemon. What is above the mutex never changes.
+type claim struct {
+	id        string
+	nonce     string
+	token     int64
+	ticket    TicketID
+	flow      *Flow
+	uid       uint32
+	pid       int // that is watched; 0: none
+	agent     string
+	heartbeat time.Duration
+	maxHold   time.Duration
+	since     time.Time
+	started   time.Duration // on CLOCK_BOOTTIME
+	process   *Process      // that is watched, or nil
+
+	writes sync.Mutex     // held by the one write that is under way
+	lock   *redsync.Mutex // used by one goroutine at a time: who claims, then the renewal under way
+
+	mu       sync.Mutex
+	status   Status
+	reason   Reason
+	trusted  time.Duration // CLOCK_BOOTTIME until which the claim can be relied upon
+	renewAt  time.Duration
+	freeAt   time.Duration // when the lock of an ended claim is freed; 0: not
+	sign     time.Duration // last sign of life, on the watchdog's clock
+	renewing bool
+	ending   bool          // a release or finish is under way: a lock that is gone is no loss
+	finished bool          // it was Finish that ended it
+	ended    chan struct{} // closes when the status is no longer held
+}
+
+// view is the claim at one moment of CLOCK_BOOTTIME.
+func (c *claim) view(now time.Duration) Claim {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v := Claim{
+		ID: c.id, Token: c.token, Ticket: c.ticket, Status: c.status, Reason: c.reason, Since: c.since,
+		PID: c.pid, UID: c.uid, Heartbeat: c.heartbeat, MaxHold: c.maxHold,
+	}
+	if c.status == Held {
+		v.Trusted = max(c.trusted-now, 0)
+	}
+	return v
+}
+
+// lost is why the claim ended, or nil while it is held.
+func (c *claim) lost() *LostError {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.status == Held {
+		return nil
+	}
+	l := &LostError{Reason: c.reason}
+	if c.reason == ReasonProcessExit {
+		l.PID = c.pid
+	}
+	return l
+}
+
+func agentName(pid int, uid uint32) string { return fmt.Sprintf("%d/%d", pid, uid) }
+
+// conclude ends a claim, once. The first reason stands.
+func (e *Engine) conclude(c *claim, status Status, reason Reason) bool {
+	c.mu.Lock()
+	if c.status != Held {
+		c.mu.Unlock()
+		return false
+	}
+	c.status, c.reason = status, reason
+	if reason == ReasonSilent || reason == ReasonMaxHold {
+		c.freeAt = e.now() + e.margin
+	}
+	close(c.ended)
+	c.mu.Unlock()
+
+	e.metrics.ended.WithLabelValues(string(reason)).Inc()
+	e.claims.end(c, e.now())
+	e.processes.remove(c)
+	if status == Lost {
+		e.log.Warn("claim lost", "claim", c.id, "ticket", c.ticket.String(), "token", c.token, "reason", reason, "agent", c.agent)
+	}
+	return true
+}

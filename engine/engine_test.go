@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/picketd/picket/engine/redistest"
+	"github.com/picketd/picket/outbox"
+)
+
+// contract are the tests that hold on every kind of Redis.
+var contract = map[string]func(*testing.T, *store){}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	for name, start := range map[string]func(*testing.T) redis.UniversalClient{
+		"standalone": func(t *testing.T) redis.UniversalClient { return client(redistest.Start(t).Addr()) },
+		"cluster":    func(t *testing.T) redis.UniversalClient { return client(redistest.StartCluster(t).Addrs()...) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &store{Client: start(t)}
+			t.Cleanup(func() { _ = s.Client.Close() })
+			for name, test := range contract {
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					test(t, s)
+				})
+			}
+		})
+	}
+}
+
+// store is a Redis that tests share; each has keys of its own.
+type store struct {
+	Client redis.UniversalClient
+	tests  atomic.Int64
+}
+
+// client connects as daemon does.
+func client(addrs ...string) redis.UniversalClient {
+	return redis.NewUniversalClient(&redis.UniversalOptions{
+		Addrs: addrs, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DialTimeout: time.Second,
+		ReadTimeout: time.Second, WriteTimeout: time.Second, DisableIdentity: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+}
+
+// fleet makes hosts that share a keyspace.
+type fleet struct {
+	t      *testing.T
+	client redis.UniversalClient
+	prefix string
+}
+
+func (s *store) fleet(t *testing.T) *fleet {
+	return &fleet{t, s.Client, "t" + string(rune('a'+s.tests.Add(1)))}
+}
+
+// setup is a fleet on a standalone Redis of its own.
+func setup(t *testing.T, args ...string) (*fleet, *redistest.Server) {
+	t.Helper()
+	server := redistest.Start(t, args...)
+	c := client(server.Addr())
+	t.Cleanup(func() { _ = c.Close() })
+	return &fleet{t, c, "picket"}, server
+}
+
+const (
+	testTTL = 2 * time.Second
+	agent   = 1000 // the uid of all agents here
+)
+
+var channels = []Channel{
+	{Name: "ops", Type: "webhook", MinSeverity: "info"},
+	{Name: "pager", Type: "exec", MinSeverity: "critical", AtMostOnce: true},
+}
+
+// host is an engine with its outbox, started.
+func (f *fleet) host(name string, change ...func(*Config)) *Engine {
+	f.t.Helper()
+	e := f.frozen(name, change...)
+	e.Start()
+	return e
+}
+
+// frozen is a host whose watchdog does not run.
+func (f *fleet) frozen(name string, change ...func(*Config)) *Engine {
+	f.t.Helper()
+	box, err := outbox.Open(filepath.Join(f.t.TempDir(), "outbox.db"), outbox.Options{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	c := Config{
+		Redis: f.client, Outbox: box, Host: name, Prefix: f.prefix, TTL: testTTL, Channels: channels,
+		Render: func(channel string, m Message) ([]byte, error) { return []byte(channel + ":" + m.Key + ":" + m.Title), nil },
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+	for _, do := range change {
+		do(&c)
+	}
+	e, err := New(c)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := e.Stop(ctx); err != nil {
+			f.t.Errorf("cannot stop %s: %v", name, err)
+		}
+		if err := box.Close(); err != nil {
+			f.t.Error(err)
+		}
+	})
+	return e
+}
+
+// stopClock has a host live in the past: it believes in its claims, as a process that slept believes when it wakes.
+func stopClock(e *Engine) {
+	at := e.now()
+	e.now = func() time.Duration { return at }
+}
+
+func ask(asset, task string) ClaimRequest {
+	return ClaimRequest{Asset: Asset(asset), Task: task, Heartbeat: time.Hour, Peer: Peer{UID: agent, PID: 42}}
+}
+
+func claimed(t *testing.T, e *Engine, asset, task string) (*Claim, ClaimResult) {
+	t.Helper()
+	r, err := e.Claim(t.Context(), ask(asset, task))
+	if err != nil {
+		t.Fatalf("cannot claim: %v", err)
+	}
+	if r.Claim == nil {
+		t.Fatalf("the ticket is terminal: %s", r.Ticket.State)
+	}
+	return r.Claim, r
+}
+
+func step(t *testing.T, e *Engine, c *Claim, name string, state State, facts string) (WriteResult, error) {
+	t.Helper()
+	r := StepRequest{Step: name, State: state}
+	if facts != "" {
+		r.Facts = json.RawMessage(facts)
+	}
+	return e.Step(t.Context(), c.ID, agent, r)
+}
+
+// advance records steps until the ticket is in a state of the happy path.
+func advance(t *testing.T, e *Engine, c *Claim, to State) {
+	t.Helper()
+	for _, s := range []struct {
+		name  string
+		state State
+	}{{"online", AssetOnline}, {"vuln", VulnCheckDone}, {"assess", HighRiskFound}} {
+		if _, err := step(t, e, c, s.name, s.state, ""); err != nil {
+			t.Fatalf("cannot record %s: %v", s.name, err)
+		}
+		if s.state == to {
+			return
+		}
+	}
+}
+
+func state(t *testing.T, e *Engine, id TicketID) State {
+	t.Helper()
+	ticket, err := e.Ticket(t.Context(), id)
+	if err != nil {
+		t.Fatalf("cannot read %s: %v", id, err)
+	}
+	return ticket.State
+}
+
+// events are the names of a ticket's history, whose numbers must have no gap.
+func events(t *testing.T, e *Engine, id TicketID) (names []string, refused []Event) {
+	t.Helper()
+	list, refused, err := e.History(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, ev := range list {
+		if ev.Seq != int64(i+1) {
+			t.Errorf("event %d has seq %d", i+1, ev.Seq)
+		}
+		names = append(names, ev.Event)
+	}
+	return names, refused
+}
+
+func wantErr(t *testing.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("got error %v, want %v", err, want)
+	}
+}
+
+func wantLost(t *testing.T, err error, want Reason) {
+	t.Helper()
+	var lost *LostError
+	if !errors.As(err, &lost) {
+		t.Fatalf("got error %v, want a lost claim", err)
+	}
+	if lost.Reason != want {
+		t.Errorf("lost for %s, want %s", lost.Reason, want)
+	}
+}
+
+// letGo ends a claim's lock as its expiry would.
+func letGo(t *testing.T, e *Engine, a Asset) {
+	t.Helper()
+	if err := e.redis.Del(t.Context(), e.keys.lock(a)).Err(); err != nil {
+		t.Fatal(err)
+	}
+}

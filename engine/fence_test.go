@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"crypto/rand"
+	"slices"
+	"testing"
+	"time"
+)
+
+func init() {
+	contract["G2 frozen writer"] = frozenWriter
+	contract["G2 zombie of an older task"] = zombieOfOlderTask
+	contract["G2 equality of token, nonce and ticket"] = equality
+	contract["G3 tokens only grow"] = tokensGrow
+	contract["G3 mint checks the lock"] = mintChecksLock
+	contract["F12 a counter that goes back"] = counterGoesBack
+	contract["F5 extending never takes the lock again"] = extendNeverRetakes
+}
+
+// frozenWriter: A finds the asset offline and sleeps; its lock runs out; B finds it online; A wakes and writes OFFLINE.
+func frozenWriter(t *testing.T, s *store) {
+	f := s.fleet(t)
+	a, b := f.frozen("host-a"), f.host("host-b")
+	id := TicketID{"web-01.example.com", "w48"}
+	ca, _ := claimed(t, a, string(id.Asset), id.Task)
+	stopClock(a)
+	time.Sleep(testTTL + 100*time.Millisecond)
+
+	cb, _ := claimed(t, b, string(id.Asset), id.Task)
+	if cb.Token <= ca.Token {
+		t.Errorf("the newer claim's token %d is not above %d", cb.Token, ca.Token)
+	}
+	if _, err := step(t, b, cb, "online", AssetOnline, `{"port":443}`); err != nil {
+		t.Fatal(err)
+	}
+	_, err := step(t, a, ca, "online", AssetOffline, "")
+	wantErr(t, err, ErrStaleToken)
+	if got := state(t, b, id); got != AssetOnline {
+		t.Errorf("state is %s, want %s", got, AssetOnline)
+	}
+	_, err = step(t, a, ca, "online", AssetOffline, "")
+	wantLost(t, err, ReasonTaken)
+
+	names, refused := events(t, b, id)
+	if want := []string{"claimed", "lost", "claimed", "step"}; !slices.Equal(names, want) {
+		t.Errorf("events are %v, want %v", names, want)
+	}
+	if len(refused) != 2 || refused[0].Reason != "STALE_TOKEN" || refused[0].To != AssetOffline || refused[0].Token != ca.Token ||
+		refused[1].Reason != "CLAIM_LOST" {
+		t.Errorf("refused writes are %+v", refused)
+	}
+}
+
+func zombieOfOlderTask(t *testing.T, s *store) {
+	f := s.fleet(t)
+	a, b := f.frozen("host-a"), f.host("host-b")
+	ca, _ := claimed(t, a, "db-1.example.com", "monday")
+	letGo(t, a, "db-1.example.com")
+	claimed(t, b, "db-1.example.com", "tuesday")
+	_, err := step(t, a, ca, "online", AssetOffline, "")
+	wantErr(t, err, ErrStaleToken)
+	if got := state(t, b, ca.Ticket); got != Init {
+		t.Errorf("the older task's ticket is in %s", got)
+	}
+}
+
+func equality(t *testing.T, s *store) {
+	f := s.fleet(t)
+	for field, forged := range map[string]any{"nonce": rand.Text(), "token": int64(1 << 52), "ticket": "other/task"} {
+		e := f.frozen("host-" + field)
+		c, _ := claimed(t, e, "eq-"+field, "t")
+		key := e.keys.grant(c.Ticket.Asset)
+		if err := e.redis.HSet(t.Context(), key, field, forged).Err(); err != nil {
+			t.Fatal(err)
+		}
+		_, err := step(t, e, c, "online", AssetOnline, "")
+		wantErr(t, err, ErrStaleToken)
+		if got := state(t, e, c.Ticket); got != Init {
+			t.Errorf("%s differs, and yet the state is %s", field, got)
+		}
+	}
+}
+
+func tokensGrow(t *testing.T, s *store) {
+	f := s.fleet(t)
+	e := f.host("host-a")
+	var last int64
+	for i, spoil := range []func(Asset){
+		func(Asset) {},
+		func(a Asset) { e.redis.Del(t.Context(), e.keys.grant(a)) },
+		func(a Asset) { e.redis.HSet(t.Context(), e.keys.grant(a), "token", 7) },
+		func(a Asset) { e.redis.HSet(t.Context(), e.keys.grant(a), "token", int64(1)<<51) },
+		func(a Asset) { e.redis.Del(t.Context(), e.keys.grant(a)) },
+		func(Asset) {},
+	} {
+		c, _ := claimed(t, e, "grow", []string{"one", "two"}[i%2])
+		if c.Token <= last {
+			t.Errorf("claim %d: token %d after %d", i, c.Token, last)
+		}
+		last = c.Token
+		if err := e.Release(t.Context(), c.ID, agent); err != nil {
+			t.Fatal(err)
+		}
+		spoil(c.Ticket.Asset)
+		if i == 3 {
+			last = 1 << 51
+		}
+	}
+}
+
+func mintChecksLock(t *testing.T, s *store) {
+	f := s.fleet(t)
+	e := f.frozen("host-a")
+	id := TicketID{"mint", "t"}
+	for name, lock := range map[string]string{"gone": "", "another's": "somebody"} {
+		e.redis.Del(t.Context(), e.keys.lock(id.Asset))
+		if lock != "" {
+			e.redis.Set(t.Context(), e.keys.lock(id.Asset), lock, time.Minute)
+		}
+		r, err := e.run(t.Context(), mintScript, e.keys.all(id), e.args(id, 0, "mine", "1/1", "",
+			DefaultFlow, "INIT", string(id.Asset), 1000, "x", "y", "z")...)
+		if err != nil || r.code != codeGone {
+			t.Errorf("lock %s: got code %d, error %v", name, r.code, err)
+		}
+		if n := e.redis.Exists(t.Context(), e.keys.grant(id.Asset), e.keys.ticket(id)).Val(); n != 0 {
+			t.Errorf("lock %s: something was minted", name)
+		}
+	}
+}
+
+// counterGoesBack: after a failover the grant is an older one. The claim that was lost is refused by its nonce, even when the
+// new one's token happens to be its own.
+func counterGoesBack(t *testing.T, s *store) {
+	f := s.fleet(t)
+	a, b := f.frozen("host-a"), f.frozen("host-b")
+	ca, _ := claimed(t, a, "fail.over", "t")
+	letGo(t, a, "fail.over")
+	cb, _ := claimed(t, b, "fail.over", "t")
+	b.redis.HSet(t.Context(), b.keys.grant("fail.over"), "token", ca.Token, "nonce", "of a third claim")
+	for _, w := range []struct {
+		e *Engine
+		c *Claim
+	}{{a, ca}, {b, cb}} {
+		_, err := step(t, w.e, w.c, "online", AssetOffline, "")
+		wantErr(t, err, ErrStaleToken)
+	}
+}
+
+func extendNeverRetakes(t *testing.T, s *store) {
+	f := s.fleet(t)
+	a, b := f.host("host-a"), f.host("host-b")
+	ca, _ := claimed(t, a, "retake", "t")
+	letGo(t, a, "retake")
+	cb, _ := claimed(t, b, "retake", "t")
+	if err := b.Release(t.Context(), cb.ID, agent); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(testTTL)
+	for time.Now().Before(deadline) {
+		v, err := a.GetClaim(ca.ID, agent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Status == Lost {
+			if v.Reason != ReasonTaken {
+				t.Errorf("lost for %s", v.Reason)
+			}
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Error("the claim is held though another had the lock in between")
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+// keyspace makes the names of all keys. Those of an asset share one hash tag, so that on Cluster they are in one slot and a
+// script may touch them together.
+type keyspace struct{ prefix string }
+
+func (k keyspace) asset(a Asset, rest string) string { return k.prefix + ":{" + a.Enc() + "}:" + rest }
+
+func (k keyspace) lock(a Asset) string    { return k.asset(a, "lock") }
+func (k keyspace) grant(a Asset) string   { return k.asset(a, "grant") }
+func (k keyspace) tickets(a Asset) string { return k.asset(a, "tickets") }
+
+func (k keyspace) ticket(id TicketID) string  { return k.asset(id.Asset, "ticket:"+id.Task) }
+func (k keyspace) log(id TicketID) string     { return k.asset(id.Asset, "log:"+id.Task) }
+func (k keyspace) refused(id TicketID) string { return k.asset(id.Asset, "refused:"+id.Task) }
+
+// all is the KEYS of every script, as lua/common.lua names them.
+func (k keyspace) all(id TicketID) []string {
+	return []string{k.lock(id.Asset), k.grant(id.Asset), k.ticket(id), k.log(id), k.refused(id), k.tickets(id.Asset)}
+}
+
+func (k keyspace) index() string                { return k.prefix + ":tickets" }
+func (k keyspace) undelivered(id string) string { return k.prefix + ":undelivered:" + id }
+
+// released is the channel on which every release is published; the message is the asset, encoded.
+func (k keyspace) released() string { return k.prefix + ":released" }

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// The bounds of heartbeat and max_hold in a request.
+const (
+	heartbeatMin = time.Second
+	heartbeatMax = 24 * time.Hour
+	maxHoldMin   = time.Second
+)
+
+// liveness decides what a claim's life hangs on, and opens the process. The caller closes it.
+//
+// Neither pid nor heartbeat: the connecting process. A heartbeat alone: no process. A pid: that process, of the same user.
+func (e *Engine) liveness(r *ClaimRequest) (*Process, error) {
+	if r.Heartbeat != 0 && (r.Heartbeat < heartbeatMin || r.Heartbeat > heartbeatMax) {
+		return nil, &InvalidError{"heartbeat", fmt.Sprintf("must be from %s to %s", heartbeatMin, heartbeatMax)}
+	}
+	if r.MaxHold == 0 {
+		r.MaxHold = e.MaxHold
+	} else if r.MaxHold < maxHoldMin || r.MaxHold > e.MaxHoldLimit {
+		return nil, &InvalidError{"max_hold", fmt.Sprintf("must be from %s to %s", maxHoldMin, e.MaxHoldLimit)}
+	}
+	switch {
+	case r.PID != 0 && r.Peer.Foreign:
+		return nil, &InvalidError{"pid", "means nothing from another PID namespace: leave it out, or give a heartbeat"}
+	case r.PID != 0:
+		p, err := OpenProcess(r.PID)
+		if err != nil {
+			return nil, &InvalidError{"pid", "there is no such process: name one that lives"}
+		}
+		if r.Peer.UID != 0 && p.UID() != r.Peer.UID {
+			p.Close()
+			return nil, fmt.Errorf("%w: the process is another user's", ErrForbidden)
+		}
+		return p, nil
+	case r.Heartbeat != 0:
+		return nil, nil
+	case r.Peer.Process == nil:
+		return nil, &InvalidError{"heartbeat", "is needed here: the connecting process cannot be watched"}
+	}
+	return r.Peer.Process.Retain(), nil
+}
+
+func closeProcess(p *Process) {
+	if p != nil {
+		p.Close()
+	}
+}
+
+// processes watches each process once, for all claims that hang on it.
+type processes struct {
+	*Engine
+	mu     sync.Mutex
+	byID   map[processID]*watched
+}
+
+// processID tells a process from a later one with its pid.
+type processID struct {
+	pid   int
+	start uint64
+}
+
+type watched struct {
+	claims map[*claim]struct{} // guarded by processes.mu
+	idle   chan struct{}       // closes when no claim hangs on it any more
+}
+
+func newProcesses(e *Engine) *processes {
+	return &processes{Engine: e, byID: map[processID]*watched{}}
+}
+
+func idOf(p *Process) processID { return processID{p.PID(), p.StartTime()} }
+
+// add watches the claim's process, which now belongs to it.
+func (p *processes) add(c *claim) {
+	if c.process == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	id := idOf(c.process)
+	w := p.byID[id]
+	if w == nil {
+		w = &watched{claims: map[*claim]struct{}{}, idle: make(chan struct{})}
+		p.byID[id] = w
+		process := c.process.Retain()
+		p.spawn(func(ctx context.Context) { p.watch(ctx, process, id, w) })
+	}
+	w.claims[c] = struct{}{}
+}
+
+// remove is for a claim that ended.
+func (p *processes) remove(c *claim) {
+	if c.process == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	id := idOf(c.process)
+	w := p.byID[id]
+	if w == nil {
+		return
+	}
+	if _, ok := w.claims[c]; !ok {
+		return
+	}
+	delete(w.claims, c)
+	c.process.Close()
+	if len(w.claims) == 0 {
+		delete(p.byID, id)
+		close(w.idle)
+	}
+}
+
+func (p *processes) watch(ctx context.Context, process *Process, id processID, w *watched) {
+	defer process.Close()
+	select {
+	case <-ctx.Done():
+		return
+	case <-w.idle:
+		return
+	case <-process.Exited():
+	}
+	p.mu.Lock()
+	var orphans []*claim
+	for c := range w.claims {
+		orphans = append(orphans, c)
+	}
+	p.mu.Unlock()
+	for _, c := range orphans {
+		if p.conclude(c, Lost, ReasonProcessExit) {
+			p.spawn(func(ctx context.Context) { p.dog.free(ctx, c) })
+		}
+	}
+}
+
+// close lets go of the processes of the claims that are still held when the engine stops.
+func (p *processes) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, w := range p.byID {
+		for c := range w.claims {
+			c.process.Close()
+		}
+		delete(p.byID, id)
+	}
+}

@@ -1,0 +1,47 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Copyright The Picket Authors
+--
+-- attempt: may this daemon send this intent on this channel now? If so the attempt is taken, for as long as its lease. (G10)
+-- ARGV  17 this run of the daemon  18 lease, ms  19 '1' if at_most_once
+-- Reply {GO} (a replay too)  {BUSY, ms} another's lease is alive  {DONE, status} settled  {SUPERSEDED}  {LOST} the ticket is
+--       gone or does not know the intent: Redis lost data  {PARK} unknown, and at_most_once: parked
+
+local t = redis.call('HMGET', TICKET, 'state', 'intent', 'intents', field('delivery'), field('attempt'), field('lease'),
+  field('attempt_run'), 'token')
+local state, status = t[1], t[4]
+if t[2] ~= INTENT then
+  if t[3] and string.find(' ' .. t[3] .. ' ', ' ' .. INTENT .. ' ', 1, true) then
+    return {SUPERSEDED}
+  end
+  return {LOST}
+end
+if status == 'sent' or status == 'dead' or status == 'discarded' or status == 'parked' then
+  return {DONE, status}
+end
+if state ~= 'NOTIFYING' then
+  return {SUPERSEDED}
+end
+local left, once = (tonumber(t[6]) or 0) - tonumber(NOW), ARGV[19] == '1'
+local replay = status == 'sending' and t[5] == ATTEMPT and t[7] == ARGV[17]
+if not replay and status == 'sending' and left > 0 then
+  -- A lease of one's own that one knows nothing of, from an earlier run, is as good as none; but where a second send is not
+  -- allowed it is an attempt whose outcome nobody knows, and must run out.
+  local own = string.match(t[5], '^(.*)/') == DAEMON
+  if once or not own then
+    return {BUSY, left}
+  end
+end
+if once and not replay and status ~= 'pending' then
+  redis.call('HSET', TICKET, field('delivery'), 'parked', field('error'), 'what became of the last attempt is unknown')
+  event(TICKET, LOG, 'settled', state, state, 'step', CHANNEL, 'host', HOST, 'agent', AGENT, 'token', t[8], 'reason', 'parked')
+  touch(settle())
+  return {PARK}
+end
+redis.call('HSET', TICKET, field('delivery'), 'sending', field('attempt'), ATTEMPT, field('attempt_run'), ARGV[17],
+  field('lease'), string.format('%.0f', tonumber(NOW) + tonumber(ARGV[18])), field('at'), NOW, field('host'), HOST)
+if not replay then
+  redis.call('HINCRBY', TICKET, field('attempts'), 1)
+  event(TICKET, LOG, 'attempt', state, state, 'step', CHANNEL, 'host', HOST, 'agent', AGENT, 'token', t[8])
+end
+touch(state)
+return {GO}

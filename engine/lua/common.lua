@@ -1,0 +1,101 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Copyright The Picket Authors
+--
+-- Stands before every script.
+--
+-- KEYS  1 lock  2 grant  3 ticket  4 log  5 refused  6 tickets: all of one asset, in one slot
+-- ARGV  1 token  2 nonce  3 ticket id ASSET/TASK  4 task  5 host  6 agent  7 life of an unfinished ticket, ms
+--       8 life of a terminal one, ms  9 channel on which releases are published  10 the asset, encoded
+--       11 what is refused if this write is (JSON without facts); from 12 on each script's own
+--
+-- Every reply is {code, …}; engine/script.go decodes it. JSON is bytes here: nothing looks into it.
+-- The first write of a script is one that Redis may refuse for want of memory; after it none is refused.
+
+local LOCK, GRANT, TICKET, LOG, REFUSED, TICKETS = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local TOKEN, NONCE, ID, TASK, HOST, AGENT = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+local OK, REPLAYED, STALE, ILLEGAL, CONFLICT, GONE, MISMATCH, TERMINAL = 0, 1, 2, 3, 4, 5, 6, 7
+
+local function now()
+  local t = redis.call('TIME')
+  return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+local NOW = string.format('%.0f', now())
+
+-- newest: is the caller's (token, nonce) that of the asset's newest grant, and is that grant for this ticket? (G2)
+local function newest()
+  local g = redis.call('HMGET', GRANT, 'token', 'nonce', 'ticket')
+  return g[1] and tonumber(g[1]) == tonumber(TOKEN) and g[2] == NONCE and g[3] == ID
+end
+
+local function within(set, state)
+  return state and string.find(set, ',' .. state .. ',', 1, true) ~= nil
+end
+
+local function terminal(state)
+  return state == 'FINISHED' or state == 'FAILED'
+end
+
+-- event appends an accepted write to the ticket's log; its number is the ticket's revision.
+local function event(ticket, log, name, from, to, ...)
+  local seq = string.format('%.0f', redis.call('HINCRBY', ticket, 'revision', 1))
+  redis.call('HSET', ticket, 'updated_at', NOW)
+  redis.call('XADD', log, seq .. '-0', 'at', NOW, 'event', name, 'from', from, 'to', to, ...)
+end
+
+-- live gives a ticket's keys their life: for ever in NOTIFYING.
+local function live(ticket, log, refused, state)
+  for _, key in ipairs({ticket, log, refused}) do
+    if state == 'NOTIFYING' then
+      redis.call('PERSIST', key)
+    else
+      redis.call('PEXPIRE', key, terminal(state) and ARGV[8] or ARGV[7])
+    end
+  end
+end
+
+-- touch ends every write on the caller's ticket.
+local function touch(state)
+  live(TICKET, LOG, REFUSED, state)
+  redis.call('ZADD', TICKETS, NOW, TASK)
+  redis.call('PEXPIRE', TICKETS, math.max(tonumber(ARGV[7]), tonumber(ARGV[8])))
+end
+
+-- refuse records a refused write: 'COUNT MS REASON JSON', the newest last, repeats of the newest counted, 100 kept.
+local function refuse(reason)
+  if ARGV[11] == '' or redis.call('EXISTS', TICKET) == 0 then
+    return
+  end
+  local count, tail = 1, reason .. ' ' .. ARGV[11]
+  local last = redis.call('LINDEX', REFUSED, -1)
+  if last then
+    local n, rest = string.match(last, '^(%d+) %d+ (.*)$')
+    if rest == tail then
+      count = n + 1
+    end
+  end
+  local entry = string.format('%.0f', count) .. ' ' .. NOW .. ' ' .. tail
+  if count > 1 then
+    redis.pcall('LSET', REFUSED, -1, entry)
+  else
+    redis.pcall('RPUSH', REFUSED, entry)
+    redis.pcall('LTRIM', REFUSED, -100, -1)
+    local life = redis.call('PTTL', TICKET)
+    if life > 0 then
+      redis.pcall('PEXPIRE', REFUSED, life)
+    end
+  end
+end
+
+-- open: does somebody have a claim on this ticket?
+local function open()
+  local g = redis.call('HMGET', GRANT, 'nonce', 'ticket')
+  return g[1] and g[2] == ID and redis.call('GET', LOCK) == g[1]
+end
+
+-- free ends the caller's claim: the lock goes if it is the caller's, and waiters are told.
+local function free()
+  if redis.call('GET', LOCK) == NONCE then
+    redis.call('DEL', LOCK)
+    redis.call('PUBLISH', ARGV[9], ARGV[10])
+  end
+end

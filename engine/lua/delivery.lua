@@ -1,0 +1,42 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Copyright The Picket Authors
+--
+-- Stands before attempt and outcome, after common.
+-- ARGV  12 id of the intent  13 channel  14 identity of the daemon  15 number of the attempt  16 run of the ticket
+
+local INTENT, CHANNEL, DAEMON, NUMBER = ARGV[12], ARGV[13], ARGV[14], ARGV[15]
+local GO, BUSY, DONE, SUPERSEDED, LOST, PARK = 20, 21, 22, 23, 24, 25
+local ATTEMPT = DAEMON .. '/' .. NUMBER
+
+local function field(name)
+  return name .. '.' .. CHANNEL
+end
+
+-- settle ends NOTIFYING when every channel is sent, dead or discarded; parked waits for a person.
+local function settle()
+  local sent, dead = 0, 0
+  for name in string.gmatch(redis.call('HGET', TICKET, 'channels') or '', '%S+') do
+    local status = redis.call('HGET', TICKET, 'delivery.' .. name)
+    if status == 'sent' then
+      sent = sent + 1
+    elseif status == 'dead' then
+      dead = dead + 1
+    elseif status ~= 'discarded' then
+      return 'NOTIFYING'
+    end
+  end
+  local state = sent > 0 and dead == 0 and 'NOTIFIED' or 'FAILED'
+  redis.call('HSET', TICKET, 'state', state)
+  event(TICKET, LOG, state == 'NOTIFIED' and 'notified' or 'failed', 'NOTIFYING', state, 'host', HOST, 'agent', AGENT)
+  if state == 'NOTIFIED' then
+    for name in string.gmatch(redis.call('HGET', TICKET, 'channels'), '%S+') do
+      redis.call('HDEL', TICKET, 'body.' .. name)
+    end
+    if not open() then
+      state = 'FINISHED'
+      redis.call('HSET', TICKET, 'state', state)
+      event(TICKET, LOG, 'finished', 'NOTIFIED', state, 'host', HOST, 'agent', AGENT)
+    end
+  end
+  return state
+end

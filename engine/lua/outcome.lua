@@ -1,0 +1,57 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Copyright The Picket Authors
+--
+-- outcome: what became of an attempt. A receipt is a fact and is recorded in whatever state the ticket is; any other outcome
+-- only as that of this very attempt.
+-- ARGV  17 status  18 when, ms of the host's clock  19 error  20 flow and 21 asset of a ticket that is made anew for a receipt
+-- Reply {OK, '1' if the ticket needs nothing more from this intent, else '0'}
+
+local status, at = ARGV[17], ARGV[18]
+local t = redis.call('HMGET', TICKET, 'state', 'intent', 'intents', field('delivery'), field('attempt'), 'run', 'token',
+  'notification', field('receipt'))
+local state, was, token = t[1], t[4], t[7] or '0'
+local known = t[3] and string.find(' ' .. t[3] .. ' ', ' ' .. INTENT .. ' ', 1, true)
+
+local function receipt(reason)
+  event(TICKET, LOG, 'receipt', state, state, 'step', CHANNEL, 'host', HOST, 'agent', AGENT, 'token', token, 'reason', reason)
+end
+
+if t[2] ~= INTENT then
+  -- Not the ticket's current intent: a fact, if anything, that moves nothing.
+  if status ~= 'sent' or t[9] == INTENT then
+    return {OK, '1'}
+  end
+  if not state then
+    state = 'INIT'
+    redis.call('DEL', LOG, REFUSED)
+    redis.call('HSET', TICKET, 'asset', ARGV[21], 'task', TASK, 'flow', ARGV[20], 'state', state, 'run', ARGV[16],
+      'created_at', NOW, 'token', '0')
+  end
+  redis.call('HSET', TICKET, field('receipt'), INTENT)
+  if not t[8] then
+    redis.call('HSET', TICKET, field('delivery'), 'sent', field('at'), at, field('host'), HOST)
+  end
+  receipt(known and 'of an earlier intent' or 'of an intent that Redis had lost')
+  touch(state)
+  return {OK, '1'}
+end
+
+if status == 'sent' then
+  if was ~= 'sent' then
+    redis.call('HSET', TICKET, field('delivery'), 'sent', field('at'), at, field('host'), HOST, field('error'), '')
+    redis.call('HDEL', TICKET, field('lease'), field('attempt'), field('attempt_run'))
+    receipt('')
+    if state == 'NOTIFYING' then
+      state = settle()
+    end
+    touch(state)
+  end
+elseif state == 'NOTIFYING' and (was == 'sending' and t[5] == ATTEMPT or (was == 'pending' or was == 'unknown') and status == 'dead') then
+  redis.call('HSET', TICKET, field('delivery'), status, field('at'), at, field('host'), HOST, field('error'), ARGV[19])
+  redis.call('HDEL', TICKET, field('lease'))
+  event(TICKET, LOG, (status == 'dead' or status == 'parked') and 'settled' or 'attempt', state, state, 'step', CHANNEL,
+    'host', HOST, 'agent', AGENT, 'token', token, 'reason', status .. ': ' .. ARGV[19])
+  state = settle()
+  touch(state)
+end
+return {OK, state ~= 'NOTIFYING' and '1' or '0'}

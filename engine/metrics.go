@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// metrics are the engine's own. None has an asset as a label.
+type metrics struct {
+	held     prometheus.Gauge
+	waiting  prometheus.Gauge
+	claims   *prometheus.CounterVec   // result: granted held terminal refused
+	ended    *prometheus.CounterVec   // reason
+	renewals *prometheus.CounterVec   // result: ok failed taken
+	redis    *prometheus.HistogramVec // script
+	backward prometheus.Counter
+}
+
+func newMetrics(r prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		held:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "picket_claims_held", Help: "Claims that are held."}),
+		waiting: prometheus.NewGauge(prometheus.GaugeOpts{Name: "picket_claims_waiting", Help: "Claim calls that wait for a held asset."}),
+		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "picket_claims_total", Help: "Claim calls by result.",
+		}, []string{"result"}),
+		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "picket_claims_ended_total", Help: "Claims that ended, by reason.",
+		}, []string{"reason"}),
+		renewals: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "picket_renewals_total", Help: "Renewals of locks by result.",
+		}, []string{"result"}),
+		redis: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "picket_redis_seconds", Help: "Time that Redis took for a script, retries included.",
+			Buckets: []float64{.0001, .0002, .0005, .001, .002, .005, .01, .05, .1, .5, 1, 5},
+		}, []string{"script"}),
+		backward: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "picket_tokens_backward_total", Help: "Tokens that were lower than one seen before on this host: Redis lost data and its clock is behind.",
+		}),
+	}
+	if r == nil {
+		return m, nil
+	}
+	for _, c := range []prometheus.Collector{m.held, m.waiting, m.claims, m.ended, m.renewals, m.redis, m.backward} {
+		if err := r.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}

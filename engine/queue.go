@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// The longest pause of a waiter between two looks at the lock, however long its holder's TTL is.
+const pollMost = 500 * time.Millisecond
+
+// queue holds the claim calls that wait for an asset, first come first served on this host; the first of them contends with
+// the other hosts. A release is published as a hint; the truth is the poll, bounded by what the holder's lock has left.
+type queue struct {
+	*Engine
+	mu      sync.Mutex
+	byAsset map[Asset][]*turn
+	hearing bool // the subscription runs
+}
+
+// turn is one call's place. A nil turn may leave.
+type turn struct {
+	queue *queue
+	asset Asset
+	first chan struct{} // closes when the turn is the first
+	wake  chan struct{} // a release was published; capacity 1
+}
+
+func newQueue(e *Engine) *queue { return &queue{Engine: e, byAsset: map[Asset][]*turn{}} }
+
+func (q *queue) join(a Asset) *turn {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.hearing {
+		q.hearing = true
+		q.spawn(q.hear)
+	}
+	t := &turn{q, a, make(chan struct{}), make(chan struct{}, 1)}
+	if len(q.byAsset[a]) == 0 {
+		close(t.first)
+	}
+	q.byAsset[a] = append(q.byAsset[a], t)
+	q.metrics.waiting.Inc()
+	return t
+}
+
+func (t *turn) leave() {
+	if t == nil {
+		return
+	}
+	q := t.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.metrics.waiting.Dec()
+	i := slices.Index(q.byAsset[t.asset], t)
+	rest := slices.Delete(q.byAsset[t.asset], i, i+1)
+	q.byAsset[t.asset] = rest
+	switch {
+	case len(rest) == 0:
+		delete(q.byAsset, t.asset)
+	case i == 0:
+		close(rest[0].first)
+	}
+}
+
+// wait returns when it is worth while to look at the lock: the turn has come, a release was published, the holder's lock would
+// have run out, or the poll is due. At until it returns too, for a last look. It returns the context's cause when that ended.
+func (t *turn) wait(ctx context.Context, until time.Time, left time.Duration) error {
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-t.first:
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	pause := pollMost
+	if left > 0 {
+		pause = min(pause, left+time.Millisecond)
+	}
+	timer.Reset(min(jitter(pause), time.Until(until)))
+	select {
+	case <-t.wake:
+	case <-timer.C:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// hear wakes the first waiter of every asset whose release is published.
+func (q *queue) hear(ctx context.Context) {
+	sub := q.redis.Subscribe(ctx, q.keys.released())
+	defer sub.Close()
+	messages := sub.Channel()
+	for {
+		select {
+		case m, ok := <-messages:
+			if !ok {
+				return
+			}
+			if a, err := DecodeEnc(m.Payload); err == nil {
+				q.notify(a)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (q *queue) notify(a Asset) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if waiting := q.byAsset[a]; len(waiting) > 0 {
+		select {
+		case waiting[0].wake <- struct{}{}:
+		default:
+		}
+	}
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Ended claims are remembered so long, and so many of them.
+const (
+	rememberFor  = 10 * time.Minute
+	rememberMost = 20_000
+)
+
+// registry knows the claims of this daemon: those that are held, and for a while those that ended.
+type registry struct {
+	metrics *metrics
+
+	mu     sync.Mutex
+	byID   map[string]*claim
+	perUID map[uint32]int // held, and being claimed
+	past   []ended        // oldest first
+}
+
+type ended struct {
+	claim *claim
+	at    time.Duration
+}
+
+func newRegistry(m *metrics) *registry {
+	return &registry{metrics: m, byID: map[string]*claim{}, perUID: map[uint32]int{}}
+}
+
+// reserve counts a claim that is about to be made. Who gets true calls add or unreserve.
+func (r *registry) reserve(uid uint32, most int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.perUID[uid] >= most {
+		return false
+	}
+	r.perUID[uid]++
+	return true
+}
+
+func (r *registry) unreserve(uid uint32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dropLocked(uid)
+}
+
+func (r *registry) dropLocked(uid uint32) {
+	if r.perUID[uid]--; r.perUID[uid] == 0 {
+		delete(r.perUID, uid)
+	}
+}
+
+func (r *registry) add(c *claim) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.byID[c.id] = c
+	r.metrics.held.Inc()
+}
+
+// end keeps a claim that is no longer held among those that are remembered.
+func (r *registry) end(c *claim, now time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.dropLocked(c.uid)
+	r.metrics.held.Dec()
+	r.past = append(r.past, ended{c, now})
+	for len(r.past) > rememberMost || len(r.past) > 0 && now-r.past[0].at > rememberFor {
+		delete(r.byID, r.past[0].claim.id)
+		r.past = r.past[1:]
+	}
+}
+
+// get finds a claim that uid may use: its own, or anyone's for root.
+func (r *registry) get(id string, uid uint32) (*claim, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, ok := r.byID[id]
+	if !ok {
+		return nil, fmt.Errorf("%w: this daemon has none with that id, or it ended more than %s ago", ErrClaimNotFound, rememberFor)
+	}
+	if uid != 0 && uid != c.uid {
+		return nil, fmt.Errorf("%w: the claim is another user's", ErrForbidden)
+	}
+	return c, nil
+}
+
+// held lists the held claims of uid, or all for root, oldest first.
+func (r *registry) held(uid uint32) []*claim {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []*claim
+	for _, c := range r.byID {
+		if (uid == 0 || c.uid == uid) && c.lost() == nil {
+			list = append(list, c)
+		}
+	}
+	slices.SortFunc(list, func(a, b *claim) int {
+		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.token, b.token))
+	})
+	return list
+}
+
+// Claims returns the held claims of uid, or of everybody for root (0), oldest first.
+func (e *Engine) Claims(uid uint32) []Claim {
+	list := []Claim{}
+	for _, c := range e.claims.held(uid) {
+		list = append(list, c.view(e.now()))
+	}
+	return list
+}
+
+// GetClaim returns a claim of uid (root: anyone's). Of another's it says ErrForbidden, of an unknown one ErrClaimNotFound.
+func (e *Engine) GetClaim(id string, uid uint32) (Claim, error) {
+	c, err := e.claims.get(id, uid)
+	if err != nil {
+		return Claim{}, err
+	}
+	e.expire(c)
+	return c.view(e.now()), nil
+}
+
+// WatchClaim returns the claim when its status is or becomes other than held, at latest after min(wait, TTL/3) with the
+// trust that is left then.
+func (e *Engine) WatchClaim(ctx context.Context, id string, uid uint32, wait time.Duration) (Claim, error) {
+	c, err := e.claims.get(id, uid)
+	if err != nil {
+		return Claim{}, err
+	}
+	timer := time.NewTimer(min(wait, e.TTL/3))
+	defer timer.Stop()
+	select {
+	case <-c.ended:
+	case <-timer.C:
+	case <-e.draining.Done(): // the answer is true, and the caller asks the next daemon
+	case <-ctx.Done():
+		return Claim{}, context.Cause(ctx)
+	}
+	e.expire(c)
+	return c.view(e.now()), nil
+}
+
+// Heartbeat counts as a sign of life. Errors: as GetClaim, and *LostError when the claim ended. The other calls on a claim
+// count too.
+func (e *Engine) Heartbeat(_ context.Context, id string, uid uint32) (Claim, error) {
+	c, err := e.claims.get(id, uid)
+	if err != nil {
+		return Claim{}, err
+	}
+	if err := e.alive(c); err != nil {
+		return Claim{}, err
+	}
+	return c.view(e.now()), nil
+}
+
+// alive notes a sign of life, or says why the claim ended.
+func (e *Engine) alive(c *claim) error {
+	e.expire(c)
+	if lost := c.lost(); lost != nil {
+		return lost
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sign = e.dog.clock()
+	return nil
+}
+
+// expire ends a claim whose trust has run out, before anyone relies on it: after a freeze the watchdog may come second.
+func (e *Engine) expire(c *claim) {
+	c.mu.Lock()
+	over := c.status == Held && e.now() >= c.trusted
+	c.mu.Unlock()
+	if over {
+		e.conclude(c, Lost, ReasonExpired)
+	}
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	//go:embed lua/common.lua
+	commonLua string
+	//go:embed lua/delivery.lua
+	deliveryLua string
+	//go:embed lua/read.lua
+	readLua string
+	//go:embed lua/mint.lua
+	mintLua string
+	//go:embed lua/step.lua
+	stepLua string
+	//go:embed lua/failure.lua
+	failureLua string
+	//go:embed lua/finish.lua
+	finishLua string
+	//go:embed lua/release.lua
+	releaseLua string
+	//go:embed lua/refuse.lua
+	refuseLua string
+	//go:embed lua/notify.lua
+	notifyLua string
+	//go:embed lua/attempt.lua
+	attemptLua string
+	//go:embed lua/outcome.lua
+	outcomeLua string
+	//go:embed lua/drophint.lua
+	dropHintLua string
+)
+
+// script is a Lua script with its name for the metrics.
+type script struct {
+	name string
+	*redis.Script
+}
+
+func newScript(name string, parts ...string) script {
+	return script{name, redis.NewScript(strings.Join(parts, "\n"))}
+}
+
+var (
+	readScript    = newScript("read", commonLua, readLua)
+	mintScript    = newScript("mint", commonLua, mintLua)
+	stepScript    = newScript("step", commonLua, stepLua)
+	failureScript = newScript("failure", commonLua, failureLua)
+	finishScript  = newScript("finish", commonLua, finishLua)
+	releaseScript = newScript("release", commonLua, releaseLua)
+	refuseScript  = newScript("refuse", commonLua, refuseLua)
+	notifyScript  = newScript("notify", commonLua, notifyLua)
+	attemptScript = newScript("attempt", commonLua, deliveryLua, attemptLua)
+	outcomeScript = newScript("outcome", commonLua, deliveryLua, outcomeLua)
+
+	dropHintScript = redis.NewScript(dropHintLua)
+)
+
+// code is the first element of every script's reply; the names are those of lua/common.lua and lua/delivery.lua.
+type code int64
+
+const (
+	codeOK       code = 0
+	codeReplayed code = 1
+	codeStale    code = 2
+	codeIllegal  code = 3
+	codeConflict code = 4
+	codeGone     code = 5
+	codeMismatch code = 6
+	codeTerminal code = 7
+
+	codeGo         code = 20
+	codeBusy       code = 21
+	codeDone       code = 22
+	codeSuperseded code = 23
+	codeLost       code = 24
+	codePark       code = 25
+)
+
+// reply is a script's decoded reply: its code and what follows it.
+type reply struct {
+	code code
+	rest []any
+}
+
+// pairs is element i as the fields of a hash.
+func (r reply) pairs(i int) map[string]string {
+	list, _ := r.at(i).([]any)
+	fields := make(map[string]string, len(list)/2)
+	for j := 0; j+1 < len(list); j += 2 {
+		name, _ := list[j].(string)
+		fields[name], _ = list[j+1].(string)
+	}
+	return fields
+}
+
+func (r reply) text(i int) string { s, _ := r.at(i).(string); return s }
+func (r reply) number(i int) int64 { n, _ := r.at(i).(int64); return n }
+
+// texts is element i as a list in which nil is "".
+func (r reply) texts(i int) []string {
+	list, _ := r.at(i).([]any)
+	texts := make([]string, len(list))
+	for j := range list {
+		texts[j], _ = list[j].(string)
+	}
+	return texts
+}
+
+func (r reply) at(i int) any {
+	if i >= len(r.rest) {
+		return nil
+	}
+	return r.rest[i]
+}
+
+// The time that one call may ask Redis, with its retries, and the pause between these.
+const (
+	storeTimeout = 4 * time.Second
+	retryPause   = 50 * time.Millisecond
+)
+
+// run runs a script, again and again while Redis does not answer, until the context ends. It may be sent twice, with the same
+// arguments; every script bears that.
+//
+// Errors: ErrStoreUnavailable, or the context's cause when it was cancelled (not when its time ran out).
+func (e *Engine) run(ctx context.Context, s script, keys []string, args ...any) (reply, error) {
+	start := time.Now()
+	defer func() { e.metrics.redis.WithLabelValues(s.name).Observe(time.Since(start).Seconds()) }()
+	for {
+		v, err := s.Run(ctx, e.redis, keys, args...).Slice()
+		if err == nil {
+			if len(v) == 0 {
+				return reply{}, fmt.Errorf("%w: script %s answered nothing", ErrStoreUnavailable, s.name)
+			}
+			n, _ := v[0].(int64)
+			return reply{code(n), v[1:]}, nil
+		}
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return reply{}, context.Cause(ctx)
+		}
+		if !transient(err) {
+			return reply{}, unavailable(err)
+		}
+		select {
+		case <-ctx.Done():
+			return reply{}, unavailable(err)
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+// transient reports whether an error of Redis may pass within a call's time: no answer, or a node that is loading, failing
+// over or moving.
+func transient(err error) bool {
+	var answer redis.Error
+	if !errors.As(err, &answer) {
+		return true
+	}
+	for _, prefix := range []string{"LOADING", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY"} {
+		if strings.HasPrefix(answer.Error(), prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// errNoAnswer tells an ErrStoreUnavailable without any answer from one that Redis answered.
+var errNoAnswer = errors.New("no answer")
+
+// unavailable makes an error of Redis an ErrStoreUnavailable.
+func unavailable(err error) error {
+	var answer redis.Error
+	switch {
+	case errors.Is(err, ErrStoreUnavailable):
+		return err
+	case !errors.As(err, &answer):
+		return fmt.Errorf("%w: %w: %v", ErrStoreUnavailable, errNoAnswer, err)
+	case strings.Contains(err.Error(), "OOM command not allowed"):
+		return fmt.Errorf("%w: it is out of memory and refuses writes: raise maxmemory", ErrStoreUnavailable)
+	}
+	return fmt.Errorf("%w: %v", ErrStoreUnavailable, err)
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/picketd/picket/outbox"
+)
+
+// What is staged without a running call, and what is hinted, is looked at this often; a write may land this long after its
+// caller gave up.
+const (
+	settleEvery = 5 * time.Second
+	settleBatch = 200
+	lateWrite   = time.Hour
+)
+
+// calls are the notify calls that are under way: one at a time for a ticket.
+type calls struct {
+	mu       sync.Mutex
+	byTicket map[string]*call
+}
+
+type call struct {
+	mu    sync.Mutex
+	users int // guarded by calls.mu
+}
+
+func newCalls() *calls { return &calls{byTicket: map[string]*call{}} }
+
+// enter waits for the ticket's turn and returns what ends it.
+func (c *calls) enter(ticket string) (leave func()) {
+	c.mu.Lock()
+	k := c.byTicket[ticket]
+	if k == nil {
+		k = &call{}
+		c.byTicket[ticket] = k
+	}
+	k.users++
+	c.mu.Unlock()
+	k.mu.Lock()
+	return func() {
+		k.mu.Unlock()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if k.users--; k.users == 0 {
+			delete(c.byTicket, ticket)
+		}
+	}
+}
+
+// settleLoop settles what crashes and lost replies left: staged intents, and hints. It begins at once, with what an earlier run
+// of the daemon left.
+func (e *Engine) settleLoop(ctx context.Context) {
+	ticker := time.NewTicker(settleEvery)
+	defer ticker.Stop()
+	for {
+		if err := e.settleStaged(ctx); err != nil && ctx.Err() == nil {
+			e.log.Warn("cannot settle staged notifications", "error", err)
+		}
+		if err := e.sweepHints(ctx); err != nil && ctx.Err() == nil {
+			e.log.Warn("cannot look through the undelivered tickets", "error", err)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (e *Engine) settleStaged(ctx context.Context) error {
+	staged, err := e.box.List(outbox.Staged, settleBatch)
+	if err != nil {
+		return err
+	}
+	for _, in := range staged {
+		if ctx.Err() != nil {
+			return nil
+		}
+		leave := e.calls.enter(in.Ticket)
+		e.settleTicket(ctx, TicketID{Asset(in.Asset), in.Task})
+		leave()
+	}
+	return nil
+}
+
+// settleTicket settles a ticket's staged intents by asking Redis. The caller has entered the ticket's calls, so none is of a call
+// that runs.
+func (e *Engine) settleTicket(ctx context.Context, id TicketID) {
+	intents, err := e.box.Ticket(id.String())
+	if err != nil {
+		e.log.Warn("cannot read the outbox", "ticket", id.String(), "error", err)
+		return
+	}
+	for _, in := range intents {
+		if in.Origin != outbox.Staged {
+			continue
+		}
+		s, err := e.readWithin(ctx, id)
+		if err != nil {
+			return // it stays staged, and is asked about again
+		}
+		switch {
+		case s.fields["intent"] == in.ID:
+			if err := e.box.Commit(in.Ref); err != nil {
+				e.log.Warn("cannot commit a confirmed notification; it is tried again", "ticket", in.Ticket, "error", err)
+			}
+		case e.comeToNothing(in, &s):
+			e.discard(in.Ref)
+		}
+	}
+}
+
+// comeToNothing reports whether the NOTIFYING write of a staged intent can no longer land: the fence would refuse it, or the
+// ticket has a notification, or it is too long ago.
+func (e *Engine) comeToNothing(in outbox.Intent, s *snapshot) bool {
+	return s.grantNonce != in.Nonce || s.grantTicket != in.Ticket || s.fields["digest.notification"] != "" ||
+		time.Since(in.At) > lateWrite
+}
+
+// sweepHints goes through the tickets that this daemon answers for: it takes those that are undelivered and not in its outbox
+// into it, and drops the hints that are no longer needed.
+func (e *Engine) sweepHints(ctx context.Context) error {
+	key := e.keys.undelivered(e.box.ID())
+	hinted, err := e.redis.ZRangeWithScores(ctx, key, 0, settleBatch-1).Result()
+	if err != nil {
+		return unavailable(err)
+	}
+	for _, z := range hinted {
+		id, err := ParseTicketID(z.Member.(string))
+		if err != nil {
+			continue
+		}
+		leave := e.calls.enter(id.String())
+		err = e.sweepHint(ctx, id, z)
+		leave()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweepHint looks at one. The score was read before the ticket: a hint that was put again meanwhile has another.
+func (e *Engine) sweepHint(ctx context.Context, id TicketID, z redis.Z) error {
+	s, err := e.readWithin(ctx, id)
+	if err != nil {
+		return err
+	}
+	if State(s.fields["state"]) == Notifying {
+		if s.fields["owner"] != e.box.ID() {
+			return nil
+		}
+		_, err := e.box.Get(outbox.Ref{Ticket: id.String(), ID: s.fields["intent"]})
+		if err == nil {
+			return nil
+		}
+		return e.adopt(id, &s)
+	}
+	intents, err := e.box.Ticket(id.String())
+	if err != nil {
+		return err
+	}
+	for _, in := range intents {
+		if in.Origin == outbox.Staged {
+			return nil // its write may land yet
+		}
+	}
+	keys := []string{e.keys.undelivered(e.box.ID())}
+	if err := dropHintScript.Run(ctx, e.redis, keys, id.String(), int64(z.Score)).Err(); err != nil {
+		return unavailable(err)
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/picketd/picket/outbox"
+)
+
+// snapshot is what the script read answers: a ticket's hash, and the asset's lock and newest grant.
+type snapshot struct {
+	fields map[string]string
+	lock   string // the nonce that holds the asset, or ""
+	left   int64  // ms that the lock has left
+
+	grantNonce, grantTicket, grantHost, grantAgent, grantAt, grantToken string
+}
+
+func (e *Engine) read(ctx context.Context, id TicketID) (snapshot, error) {
+	r, err := e.run(ctx, readScript, e.keys.all(id), e.args(id, 0, "", "", "")...)
+	if err != nil {
+		return snapshot{}, err
+	}
+	s := snapshot{fields: r.pairs(0), lock: r.text(1), left: max(r.number(2), 0)}
+	s.setGrant(r.texts(3))
+	return s, nil
+}
+
+func (s *snapshot) setGrant(g []string) {
+	if len(g) == 6 {
+		s.grantNonce, s.grantTicket, s.grantHost, s.grantAgent, s.grantAt, s.grantToken = g[0], g[1], g[2], g[3], g[4], g[5]
+	}
+}
+
+// readWithin is read within the time that one call may ask Redis.
+func (e *Engine) readWithin(ctx context.Context, id TicketID) (snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return e.read(ctx, id)
+}
+
+// Ticket reads a ticket without a lock, or ErrTicketNotFound.
+func (e *Engine) Ticket(ctx context.Context, id TicketID) (Ticket, error) {
+	s, err := e.readWithin(ctx, id)
+	if err != nil {
+		return Ticket{}, err
+	}
+	if len(s.fields) == 0 {
+		return Ticket{}, fmt.Errorf("%w: nobody has claimed it, or it is older than tickets are kept", ErrTicketNotFound)
+	}
+	return s.ticket(id)
+}
+
+// holder is who holds the asset; the zero value when nobody does. A lock that has no grant yet is somebody about to mint.
+func (s *snapshot) holder() Holder {
+	if s.lock == "" {
+		return Holder{}
+	}
+	h := Holder{Remaining: time.Duration(s.left) * time.Millisecond}
+	if s.lock == s.grantNonce {
+		h.Host, h.Since = s.grantHost, millis(s.grantAt)
+		h.Task = s.grantTicket[strings.LastIndexByte(s.grantTicket, '/')+1:]
+		pid, uid, _ := strings.Cut(s.grantAgent, "/")
+		h.PID, _ = strconv.Atoi(pid)
+		n, _ := strconv.ParseUint(uid, 10, 32)
+		h.UID = uint32(n)
+	}
+	return h
+}
+
+// ticket decodes the hash.
+func (s *snapshot) ticket(id TicketID) (Ticket, error) {
+	f := s.fields
+	t := Ticket{
+		ID: id, Flow: f["flow"], State: State(f["state"]), Token: number(f["token"]), Run: number(f["run"]),
+		Revision: number(f["revision"]), Summary: f["summary"], CreatedAt: millis(f["created_at"]),
+		UpdatedAt: millis(f["updated_at"]), Intent: f["intent"], Owner: f["owner"],
+		Steps: map[string]Step{}, Delivery: map[string]Delivery{},
+	}
+	for name, value := range f {
+		kind, rest, ok := strings.Cut(name, ".")
+		switch {
+		case ok && kind == "steps":
+			var step Step
+			if err := json.Unmarshal([]byte(value), &step); err != nil {
+				return Ticket{}, fmt.Errorf("cannot read step %s of ticket %s: %w", rest, id, err)
+			}
+			t.Steps[rest] = step
+		case ok && kind == "delivery":
+			d := Delivery{
+				Status: outbox.Status(value), Attempts: number(f["attempts."+rest]), Host: f["host."+rest], Error: f["error."+rest],
+			}
+			if at := f["at."+rest]; at != "" {
+				d.At = millis(at)
+			}
+			t.Delivery[rest] = d
+		}
+	}
+	if v := f["failure"]; v != "" {
+		t.Failure = &Failure{}
+		if err := json.Unmarshal([]byte(v), t.Failure); err != nil {
+			return Ticket{}, fmt.Errorf("cannot read the failure of ticket %s: %w", id, err)
+		}
+		t.Failure.Count = number(f["failure_count"])
+	}
+	if v := f["notification"]; v != "" {
+		t.Notification = &Notification{}
+		if err := json.Unmarshal([]byte(v), t.Notification); err != nil {
+			return Ticket{}, fmt.Errorf("cannot read the notification of ticket %s: %w", id, err)
+		}
+	}
+	if s.lock != "" && s.lock == s.grantNonce && s.grantTicket == id.String() {
+		h := s.holder()
+		t.Holder = &h
+	}
+	return t, nil
+}
+
+func number(s string) int64 {
+	n, _ := strconv.ParseInt(s, 10, 64)
+	return n
+}
+
+func millis(s string) time.Time { return time.UnixMilli(number(s)).UTC() }
+
+// encode is JSON as it stands in Redis: without HTML escapes, so that facts stay as they are.
+func encode(v any) (string, error) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(b.String(), "\n"), nil
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+)
+
+// The watchdog notices that the daemon itself was stopped when its loop comes later than planned by more than stallMin. That
+// time is not the agents' silence, and for graceAfter nobody is judged silent, so that calls already queued are read first.
+const (
+	stallMin   = 100 * time.Millisecond
+	graceAfter = 500 * time.Millisecond
+	tick       = 200 * time.Millisecond // longest sleep while a claim has a heartbeat
+	sleepMost  = time.Minute
+)
+
+// watchdog looks at each claim when something of it is due: a renewal, the end of its trust, of its heartbeat, of its cap. One
+// goroutine and one heap serve all; only a renewal under way has a goroutine of its own, so a slow node delays no other claim.
+type watchdog struct {
+	*Engine
+	wake chan struct{}
+
+	mu      sync.Mutex
+	due     dueHeap
+	beating int           // claims with a heartbeat in the heap
+	stalled time.Duration // for how long the daemon was stopped, in sum
+	grace   time.Duration // CLOCK_BOOTTIME until which silence is not judged
+}
+
+type dueClaim struct {
+	claim *claim
+	at    time.Duration
+}
+
+type dueHeap []dueClaim
+
+func (h dueHeap) Len() int           { return len(h) }
+func (h dueHeap) Less(i, j int) bool { return h[i].at < h[j].at }
+func (h dueHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *dueHeap) Push(x any)        { *h = append(*h, x.(dueClaim)) }
+func (h *dueHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	(*h)[len(*h)-1] = dueClaim{}
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+func newWatchdog(e *Engine) *watchdog { return &watchdog{Engine: e, wake: make(chan struct{}, 1)} }
+
+// clock is CLOCK_BOOTTIME without the time in which the daemon was stopped.
+func (w *watchdog) clock() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now() - w.stalled
+}
+
+// schedule has a claim looked at at a time. A claim may stand in the heap more than once; the extra look does no harm.
+func (w *watchdog) schedule(c *claim, at time.Duration) {
+	w.mu.Lock()
+	first := len(w.due) == 0 || at < w.due[0].at || c.heartbeat > 0 && w.beating == 0
+	heap.Push(&w.due, dueClaim{c, at})
+	if c.heartbeat > 0 {
+		w.beating++
+	}
+	w.mu.Unlock()
+	if first {
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (w *watchdog) loop(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	planned := w.now()
+	for {
+		now := w.now()
+		if late := now - planned; late > stallMin {
+			w.mu.Lock()
+			w.stalled += late
+			w.grace = now + graceAfter
+			w.mu.Unlock()
+		}
+		for _, c := range w.take(now) {
+			if at := w.look(c, now); at > 0 {
+				w.schedule(c, at)
+			}
+		}
+		pause := w.pause(now)
+		planned = now + pause
+		timer.Reset(pause)
+		select {
+		case <-timer.C:
+		case <-w.wake:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// take removes what is due by now.
+func (w *watchdog) take(now time.Duration) []*claim {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var due []*claim
+	for len(w.due) > 0 && w.due[0].at <= now {
+		c := heap.Pop(&w.due).(dueClaim).claim
+		if c.heartbeat > 0 {
+			w.beating--
+		}
+		due = append(due, c)
+	}
+	return due
+}
+
+func (w *watchdog) pause(now time.Duration) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	pause := sleepMost
+	if w.beating > 0 {
+		pause = tick
+	}
+	if len(w.due) > 0 {
+		pause = min(pause, max(w.due[0].at-now, 0))
+	}
+	return pause
+}
+
+// look does what is due for a claim and says when to look again; 0: never.
+func (w *watchdog) look(c *claim, now time.Duration) time.Duration {
+	w.mu.Lock()
+	clock, grace := now-w.stalled, w.grace
+	w.mu.Unlock()
+
+	c.mu.Lock()
+	if c.status != Held {
+		defer c.mu.Unlock()
+		if c.freeAt == 0 || now < c.freeAt {
+			return c.freeAt
+		}
+		c.freeAt = 0
+		w.spawn(func(ctx context.Context) { w.free(ctx, c) })
+		return 0
+	}
+	silent := c.sign + c.heartbeat
+	capped := c.started + c.maxHold
+	switch {
+	case now >= c.trusted:
+		c.mu.Unlock()
+		w.conclude(c, Lost, ReasonExpired)
+		return 0
+	case now >= capped:
+		c.mu.Unlock()
+		w.conclude(c, Lost, ReasonMaxHold)
+		return now + w.margin
+	case c.heartbeat > 0 && clock >= silent && now >= grace:
+		c.mu.Unlock()
+		w.conclude(c, Lost, ReasonSilent)
+		return now + w.margin
+	}
+	defer c.mu.Unlock()
+	next := min(c.trusted, capped)
+	if c.heartbeat > 0 {
+		next = min(next, max(silent+now-clock, grace))
+	}
+	if !c.renewing && now >= c.renewAt {
+		c.renewing = true
+		w.spawn(func(ctx context.Context) { w.renew(ctx, c) })
+	}
+	if !c.renewing {
+		next = min(next, c.renewAt)
+	}
+	return next
+}
+
+// jitter spreads a pause over 90 to 110 percent of it.
+func jitter(d time.Duration) time.Duration { return d*9/10 + rand.N(d/5+1) }
+
+// renew extends the lock of one claim. A lease's clock starts when the attempt was sent. That the lock is gone is an answer;
+// any other failure is unknown, is tried again, and is a loss only when the trust runs out.
+func (w *watchdog) renew(ctx context.Context, c *claim) {
+	sent := w.now()
+	ctx, cancel := context.WithTimeout(ctx, w.TTL/6)
+	extended, err := c.lock.ExtendContext(ctx)
+	cancel()
+
+	var taken *redsync.ErrTaken
+	gone := !extended && errors.As(err, &taken)
+	reason := ReasonExpired
+	if gone {
+		reason = w.diagnose(c)
+	}
+
+	c.mu.Lock()
+	c.renewing = false
+	result := "failed"
+	switch {
+	case extended:
+		result = "ok"
+		c.trusted = sent + w.TTL - w.margin
+		c.renewAt = sent + jitter(w.TTL/3)
+	case gone && !c.ending:
+		result = "taken"
+	default:
+		c.renewAt = w.now() + jitter(w.TTL/12)
+	}
+	at, held := c.renewAt, c.status == Held
+	c.mu.Unlock()
+	w.metrics.renewals.WithLabelValues(result).Inc()
+	switch {
+	case !held:
+	case result == "taken":
+		w.conclude(c, Lost, reason)
+	default:
+		w.schedule(c, at)
+	}
+}
+
+// diagnose reads why a lock is no longer the claim's.
+func (w *watchdog) diagnose(c *claim) Reason {
+	ctx, cancel := context.WithTimeout(w.life, w.TTL/6)
+	defer cancel()
+	snap, err := w.read(ctx, c.ticket)
+	switch {
+	case err != nil:
+		return ReasonExpired
+	case snap.lock == "" && snap.grantNonce == "" && len(snap.fields) == 0:
+		return ReasonStoreReset
+	case snap.grantNonce != c.nonce || snap.lock != "" && snap.lock != c.nonce:
+		return ReasonTaken
+	}
+	return ReasonExpired
+}
+
+// free deletes the lock of a claim that ended while its agent may still be there, and logs the loss. It is tried until the lock
+// would have run out by itself.
+func (w *watchdog) free(ctx context.Context, c *claim) {
+	ctx, cancel := context.WithTimeout(ctx, w.TTL)
+	defer cancel()
+	c.mu.Lock()
+	reason := c.reason
+	c.mu.Unlock()
+	_, err := w.run(ctx, releaseScript, w.keys.all(c.ticket),
+		w.args(c.ticket, c.token, c.nonce, c.agent, "", "lost", string(reason))...)
+	if err != nil {
+		w.log.Warn("cannot free the lock of an ended claim; it runs out by itself", "ticket", c.ticket.String(), "error", err)
+	}
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// refusal is what is recorded of a write that is refused.
+type refusal struct {
+	Event string `json:"event"`
+	Step  string `json:"step,omitempty"`
+	To    State  `json:"to,omitempty"`
+	Token int64  `json:"token"`
+	Host  string `json:"host"`
+	Agent string `json:"agent"`
+}
+
+// StepRequest records a step.
+type StepRequest struct {
+	Step    string
+	State   State
+	Facts   json.RawMessage // nil or a valid JSON object
+	Summary string
+}
+
+// WriteResult is a ticket after a write.
+type WriteResult struct {
+	Ticket   Ticket
+	Next     []Next
+	Replayed bool
+}
+
+// Step records a step's result, once.
+//
+// Errors of all writes: ErrClaimNotFound, ErrForbidden, *LostError, ErrStaleToken, *TransitionError, ErrStoreUnavailable; of
+// this one also ErrUnknownStep and ErrStepConflict.
+func (e *Engine) Step(ctx context.Context, id string, uid uint32, r StepRequest) (WriteResult, error) {
+	c, err := e.claims.get(id, uid)
+	if err != nil {
+		return WriteResult{}, err
+	}
+	if err := c.flow.checkStep(r.Step); err != nil {
+		return WriteResult{}, err
+	}
+	if r.Facts == nil {
+		r.Facts = json.RawMessage("{}")
+	}
+	record, err := encode(Step{r.State, r.Facts, r.Summary, c.token, e.Host, time.Now().Round(time.Millisecond).UTC()})
+	if err != nil {
+		return WriteResult{}, &InvalidError{"facts", "must be a JSON object"}
+	}
+	from := c.flow.from(r.Step, r.State)
+	reply, err := e.write(ctx, c, stepScript, refusal{Event: "step", Step: r.Step, To: r.State},
+		r.Step, string(r.State), factsDigest(r.State, r.Facts), record, from.String(), from.without(r.State).String(), r.Summary)
+	if err != nil {
+		return WriteResult{}, err
+	}
+	return e.written(c, reply, ErrStepConflict)
+}
+
+// FailureRequest records a failure.
+type FailureRequest struct {
+	Step  string
+	Error string
+	Final bool
+}
+
+// Fail records that a step failed; a final one moves the ticket to FAILED. In NOTIFYING, which only delivery leaves, a final
+// one is a *TransitionError.
+func (e *Engine) Fail(ctx context.Context, id string, uid uint32, r FailureRequest) (WriteResult, error) {
+	c, err := e.claims.get(id, uid)
+	if err != nil {
+		return WriteResult{}, err
+	}
+	if err := c.flow.checkStep(r.Step, notifyCall, finishCall); err != nil {
+		return WriteResult{}, err
+	}
+	record, err := encode(Failure{Step: r.Step, Error: r.Error, Final: r.Final, At: time.Now().Round(time.Millisecond).UTC()})
+	if err != nil {
+		return WriteResult{}, err
+	}
+	from, final, event, to := c.flow.open(), "0", "failure", State("")
+	if r.Final {
+		from, final, event, to = c.flow.failable(), "1", "failed", Failed
+	}
+	reply, err := e.write(ctx, c, failureScript, refusal{Event: event, Step: r.Step, To: to},
+		r.Step, record, rand.Text(), final, from.String(), r.Error)
+	if err != nil {
+		return WriteResult{}, err
+	}
+	return e.written(c, reply, nil)
+}
+
+// Finish moves the ticket to FINISHED and releases the claim; in NOTIFYING it only releases, and the receipts finish the
+// ticket. On a claim that it ended before it answers as before.
+func (e *Engine) Finish(ctx context.Context, id string, uid uint32, summary string) (Ticket, error) {
+	c, err := e.claims.get(id, uid)
+	if err != nil {
+		return Ticket{}, err
+	}
+	c.mu.Lock()
+	again := c.finished
+	c.mu.Unlock()
+	if again {
+		return e.Ticket(ctx, c.ticket)
+	}
+	defer e.endCall(c)()
+	reply, err := e.write(ctx, c, finishScript, refusal{Event: "finished", To: Finished},
+		c.flow.from(finishCall, Finished).String(), summary)
+	if err != nil {
+		return Ticket{}, err
+	}
+	w, err := e.written(c, reply, nil)
+	if err != nil {
+		return Ticket{}, err
+	}
+	c.mu.Lock()
+	c.finished = true
+	c.mu.Unlock()
+	e.conclude(c, Released, ReasonReleased)
+	w.Ticket.Holder = nil
+	return w.Ticket, nil
+}
+
+// Release ends a claim and leaves the ticket as it is (NOTIFIED becomes FINISHED). On a claim that was released it succeeds. It
+// goes on when the caller goes away.
+func (e *Engine) Release(ctx context.Context, id string, uid uint32) error {
+	c, err := e.claims.get(id, uid)
+	if err != nil {
+		return err
+	}
+	e.expire(c)
+	if lost := c.lost(); lost != nil {
+		if lost.Reason == ReasonReleased {
+			return nil
+		}
+		return lost
+	}
+	defer e.endCall(c)()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	c.writes.Lock()
+	defer c.writes.Unlock()
+	_, err = e.run(ctx, releaseScript, e.keys.all(c.ticket), e.args(c.ticket, c.token, c.nonce, c.agent, "", "released", "")...)
+	if err != nil {
+		return err
+	}
+	e.index.touch(c.ticket)
+	e.conclude(c, Released, ReasonReleased)
+	return nil
+}
+
+// endCall says that a lock which is gone is no loss while a call that ends the claim is under way.
+func (e *Engine) endCall(c *claim) func() {
+	set := func(v bool) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.ending = v
+	}
+	set(true)
+	return func() { set(false) }
+}
+
+// write runs a fenced script for a claim, one at a time. A claim that is lost is refused here, and the refusal recorded; Redis
+// decides about all others. A caller who goes away does not stop a write that was begun.
+func (e *Engine) write(ctx context.Context, c *claim, s script, what refusal, more ...any) (reply, error) {
+	what.Token, what.Host, what.Agent = c.token, e.Host, c.agent
+	refused, err := encode(what)
+	if err != nil {
+		return reply{}, err
+	}
+	c.writes.Lock()
+	defer c.writes.Unlock()
+	if err := e.alive(c); err != nil {
+		e.recordRefusal(c, refused)
+		return reply{}, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	r, err := e.run(ctx, s, e.keys.all(c.ticket), e.args(c.ticket, c.token, c.nonce, c.agent, refused, more...)...)
+	if err != nil {
+		return reply{}, err
+	}
+	if r.code == codeStale {
+		e.conclude(c, Lost, ReasonTaken)
+		return reply{}, ErrStaleToken
+	}
+	e.index.touch(c.ticket)
+	return r, nil
+}
+
+// recordRefusal is best effort: that Redis is away does not keep a caller from learning that its claim is lost.
+func (e *Engine) recordRefusal(c *claim, refused string) {
+	ctx, cancel := context.WithTimeout(e.life, time.Second)
+	defer cancel()
+	_, err := e.run(ctx, refuseScript, e.keys.all(c.ticket), e.args(c.ticket, c.token, c.nonce, c.agent, refused, "CLAIM_LOST")...)
+	if err != nil {
+		e.log.Warn("cannot record a refused write", "ticket", c.ticket.String(), "error", err)
+	}
+}
+
+// written decodes a write's reply; conflict is what codeConflict means.
+func (e *Engine) written(c *claim, r reply, conflict error) (WriteResult, error) {
+	s := snapshot{fields: r.pairs(0)}
+	ticket, err := s.ticket(c.ticket)
+	if err != nil {
+		return WriteResult{}, err
+	}
+	next := c.flow.Next(ticket.State)
+	switch r.code {
+	case codeOK, codeReplayed:
+		ticket.Holder = e.holding(c)
+		return WriteResult{ticket, next, r.code == codeReplayed}, nil
+	case codeConflict:
+		return WriteResult{}, conflict
+	case codeIllegal:
+		return WriteResult{}, &TransitionError{ticket.State, next}
+	}
+	return WriteResult{}, errors.New("cannot tell what Redis answered")
+}
+
+// holding is this daemon's own claim as a ticket's holder.
+func (e *Engine) holding(c *claim) *Holder {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return &Holder{
+		Host: e.Host, PID: c.pid, UID: c.uid, Task: c.ticket.Task, Since: c.since,
+		Remaining: max(c.trusted+e.margin-e.now(), 0),
+	}
+}
