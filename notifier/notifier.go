@@ -4,15 +4,36 @@
 package notifier
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/picketd/picket/outbox"
 )
+
+// The defaults of Config and ChannelConfig.
+const (
+	DefaultRetryFirst = time.Second
+	DefaultRetryMax   = 5 * time.Minute
+	DefaultGiveUp     = 24 * time.Hour
+	DefaultTimeout    = 10 * time.Second
+)
+
+// leaseSlack is what an attempt's lease is longer than the channel's time-out.
+const leaseSlack = 10 * time.Second
+
+// stopSlack is how long Stop waits for what it had to cut off: a command's TERM and KILL, and the write of its outcome.
+const stopSlack = 5 * time.Second
+
+var errStopping = errors.New("the daemon is stopping")
 
 // Message is what is to be told about a ticket, before it is rendered for a channel.
 type Message struct {
@@ -33,14 +54,14 @@ type ChannelConfig struct {
 	Name        string
 	Type        string // webhook, exec, log
 	URL         string
-	Secret      []byte   // webhook: the decoded whsec_ key; nil: not signed
-	Command     []string // exec: the argument list
-	Timeout     time.Duration
+	Secret      []byte        // webhook: the decoded whsec_ key; nil: not signed
+	Command     []string      // exec: the argument list
+	Timeout     time.Duration // of one attempt as a whole. Defaults to 10 s
 	AtMostOnce  bool
 	MinSeverity string
 	Flows       []string
-	Rate        string
-	Insecure    bool
+	Rate        string // at most so many attempts, like 20/m (s, m or h); empty: no limit
+	Insecure    bool   // allows http:// to another host
 }
 
 // Config is what New needs.
@@ -57,22 +78,148 @@ type Config struct {
 	RetryMax   time.Duration // Defaults to 5 min
 	GiveUp     time.Duration // Defaults to 24 h
 
-	Boottime func() time.Duration // CLOCK_BOOTTIME
-	Logger   *slog.Logger
+	Boottime func() time.Duration // Defaults to CLOCK_BOOTTIME
+	Version  string               // for User-Agent. Defaults to dev
+	Output   io.Writer            // where channels of type log write their line. Defaults to Logger
+	Logger   *slog.Logger         // Defaults to none
 	Registry prometheus.Registerer
 }
 
 // Notifier sends what the outbox has ready.
-type Notifier struct{}
+type Notifier struct {
+	Config
+	channels map[string]*channel
+	metrics  *metrics
+	trouble  trouble
+	closing  [64]sync.Mutex // by intent: whether a channel is the last one is decided by one at a time
 
-// New checks the channels and wires; it starts nothing.
-func New(c Config) (*Notifier, error) { panic("contract") }
+	mu    sync.Mutex // guards what follows, and the lanes' fields
+	begun bool
+	ended bool
+	lanes map[string]*lane // by channel; under "" the one of the channels that are not configured
+	known map[key]struct{} // what waits in a lane or is being looked at
+	memos map[key]memo
+	wake  time.Time // when to look into the outbox next; zero: unknown
 
-// Start begins to send what is due.
-func (n *Notifier) Start() { panic("contract") }
+	sooner  chan struct{} // signalled (capacity 1) when wake came nearer
+	quit    chan struct{} // closed by Stop: no new attempt
+	done    chan struct{} // closed when the loop and all its workers have ended
+	workers sync.WaitGroup
+	ctx     context.Context // of what is in flight; cancelled when Stop's time is up
+	cut     context.CancelCauseFunc
+}
 
-// Stop takes no new attempt, lets those in flight end within ctx, and returns. It is idempotent and needs no Start.
-func (n *Notifier) Stop(ctx context.Context) error { panic("contract") }
+// New checks the channels and wires; it starts nothing. Its errors name the channel and say what would be right.
+func New(c Config) (*Notifier, error) {
+	if c.Outbox == nil || c.Attempt == nil || c.Outcome == nil {
+		return nil, errors.New("cannot make a notifier without Outbox, Attempt and Outcome")
+	}
+	c.RetryFirst = cmp.Or(c.RetryFirst, DefaultRetryFirst)
+	c.RetryMax = cmp.Or(c.RetryMax, DefaultRetryMax)
+	c.GiveUp = cmp.Or(c.GiveUp, DefaultGiveUp)
+	if c.RetryFirst < 0 || c.RetryMax < c.RetryFirst || c.GiveUp < c.RetryFirst {
+		return nil, fmt.Errorf("retry_first (%v) must be positive, and no longer than retry_max (%v) and give_up (%v)",
+			c.RetryFirst, c.RetryMax, c.GiveUp)
+	}
+	if c.Boottime == nil {
+		c.Boottime = boottime
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Version == "" {
+		c.Version = "dev"
+	}
+	n := &Notifier{
+		Config:   c,
+		channels: map[string]*channel{},
+		lanes:    map[string]*lane{"": {}},
+		known:    map[key]struct{}{},
+		memos:    map[key]memo{},
+		sooner:   make(chan struct{}, 1),
+		quit:     make(chan struct{}),
+		done:     make(chan struct{}),
+	}
+	for _, cc := range c.Channels {
+		ch, err := newChannel(cc, &c)
+		if err == nil && n.channels[cc.Name] != nil {
+			err = errors.New("the name is used twice; each channel needs its own")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("channel %q: %w", cc.Name, err)
+		}
+		n.channels[cc.Name] = ch
+		n.lanes[cc.Name] = &lane{channel: ch}
+	}
+	m, err := newMetrics(c.Registry, n.channels)
+	if err != nil {
+		return nil, err
+	}
+	n.metrics = m
+	n.ctx, n.cut = context.WithCancelCause(context.Background())
+	return n, nil
+}
+
+// Start begins to send what is due. It does nothing the second time, and after Stop.
+func (n *Notifier) Start() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.begun || n.ended {
+		return
+	}
+	n.begun = true
+	go func() {
+		defer close(n.done)
+		n.loop()
+		n.workers.Wait()
+	}()
+}
+
+// Stop takes no new attempt, lets those in flight end within ctx, and returns. It is idempotent and needs no Start. What has
+// not ended by then is cut off, its outcome still written to the outbox, and Stop says so with ctx's error.
+func (n *Notifier) Stop(ctx context.Context) error {
+	n.mu.Lock()
+	if !n.ended {
+		n.ended = true
+		close(n.quit)
+		if !n.begun {
+			close(n.done)
+		}
+	}
+	n.mu.Unlock()
+	defer n.cut(errStopping)
+	select {
+	case <-n.done:
+		return nil
+	case <-ctx.Done():
+	}
+	n.cut(errStopping)
+	select {
+	case <-n.done:
+		return fmt.Errorf("cannot wait for the attempts in flight, they were cut off: %w", ctx.Err())
+	case <-time.After(stopSlack):
+		return fmt.Errorf("cannot end the attempts in flight: %w", ctx.Err())
+	}
+}
+
+func (n *Notifier) stopping() bool {
+	select {
+	case <-n.quit:
+		return true
+	default:
+		return false
+	}
+}
 
 // Render makes a channel's body of a message. The body is frozen on the ticket, the same for every attempt and host.
-func (n *Notifier) Render(channel string, m Message) ([]byte, error) { panic("contract") }
+func (n *Notifier) Render(channel string, m Message) ([]byte, error) {
+	ch := n.channels[channel]
+	if ch == nil {
+		return nil, fmt.Errorf("cannot render for channel %q: it is not configured", channel)
+	}
+	body, err := ch.sender.Render(m)
+	if err != nil {
+		return nil, fmt.Errorf("cannot render for channel %q: %w", channel, err)
+	}
+	return body, nil
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package notifier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/picketd/picket/outbox"
+)
+
+const (
+	// askMax bounds the pause between two questions to a store that gave no answer; askTimeout one question, which the
+	// engine ends after 5 s by itself.
+	askMax     = 10 * time.Second
+	askTimeout = 15 * time.Second
+
+	// leastWait keeps a lease that is about to end from being asked for over and over.
+	leastWait = 20 * time.Millisecond
+
+	// strangerPause is how often a channel is looked at that is not configured here, or under another type.
+	strangerPause = time.Minute
+)
+
+// memo is what is remembered of a channel of an intent between two looks, in memory only.
+type memo struct {
+	asks      int             // questions in a row that got no answer
+	busyUntil time.Duration   // on Boottime: until then another's lease that was seen may be alive
+	untold    *outbox.Outcome // of an attempt that is over, not on the ticket yet; it is brought there before the next one
+}
+
+// job is one look at one channel of an intent.
+type job struct {
+	n     *Notifier
+	ch    *channel // nil: not configured
+	in    outbox.Intent
+	name  string // of the channel
+	d     outbox.Delivery
+	memo  memo
+	again time.Time // when it is to be looked at next; zero: when the outbox says so
+}
+
+// look does what there is to do for a channel of an intent, and says when to look again.
+func (n *Notifier) look(ch *channel, due outbox.Due, k key) (again time.Time) {
+	in, err := n.Outbox.Get(due.Ref)
+	d, ok := in.Channels[due.Channel]
+	switch {
+	case err != nil && !errors.Is(err, outbox.ErrNotFound):
+		n.warn(slog.LevelError, "cannot read an intent from the outbox", slog.String("ticket", due.Ticket), slog.Any("error", err))
+		n.sleep(errorPause)
+		return time.Now()
+	case err != nil, !ok, in.Origin == outbox.Staged:
+		n.forget(k)
+		return time.Time{}
+	}
+	n.mu.Lock()
+	j := job{n: n, ch: ch, in: in, name: due.Channel, d: d, memo: n.memos[k]}
+	n.mu.Unlock()
+	j.look()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if j.memo == (memo{}) {
+		delete(n.memos, k)
+	} else {
+		n.memos[k] = j.memo
+	}
+	return j.again
+}
+
+func (n *Notifier) forget(k key) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.memos, k)
+}
+
+func (j *job) look() {
+	now := time.Now()
+	switch {
+	case j.d.Due.After(now): // it was put off since the outbox was read
+		j.again = j.d.Due
+		return
+	case j.d.Status.Settled():
+		j.bring()
+		return
+	case j.in.Origin == outbox.Closed:
+		j.memo = memo{}
+		return
+	case j.ch == nil, j.ch.kind != j.d.Type:
+		j.n.warn(slog.LevelWarn, "cannot send on a channel that is not configured here under the type that it was accepted for; it stays pending",
+			slog.String("channel", j.name), slog.String("type", j.d.Type))
+		j.postpone(strangerPause)
+		return
+	}
+	if o := j.memo.untold; o != nil {
+		if _, err := j.tell(*o); err != nil {
+			j.putOff("cannot bring an outcome to the ticket", err)
+			return
+		}
+		j.memo.untold = nil
+	}
+	switch r, ok, err := j.n.Outbox.Receipt(j.in.Ticket, j.in.Run, j.name); {
+	case err != nil:
+		j.putOff("cannot read a receipt from the outbox", err)
+		return
+	case ok: // under an intent that the ticket lost; people are not told again
+		j.repeat(r)
+		return
+	}
+	wait := j.ch.admit(now)
+	old := wait > 0 && !now.Before(j.in.At.Add(j.n.GiveUp))
+	if wait > 0 && !old {
+		j.postpone(j.n.spread(wait))
+		return
+	}
+	if sent := j.ask(old); !sent && !old {
+		j.ch.withdraw()
+	}
+}
+
+// ask takes an attempt and does what the answer says. With old set the channel cannot be used and the intent is too old to
+// wait for that.
+func (j *job) ask(old bool) (sent bool) {
+	lease := j.ch.timeout + leaseSlack
+	asked := j.n.Boottime()
+	a, err := j.attempt(lease)
+	alone := errors.Is(err, outbox.ErrAway) && j.alone() && !old
+	if err != nil && !alone {
+		j.putOff("cannot ask the ticket whether a notification may go out", err)
+		return false
+	}
+	j.memo.asks = 0
+	switch {
+	case alone:
+		return j.send(0)
+	case a.Verdict == outbox.Busy:
+		wait := max(a.Wait, leastWait)
+		j.memo.busyUntil = j.n.Boottime() + wait
+		j.postpone(wait)
+	case a.Verdict == outbox.Done && a.Status.Settled():
+		j.settle(a.Status, "")
+	case a.Verdict == outbox.Superseded:
+		j.memo = memo{}
+		_ = j.shut()
+	case a.Verdict == outbox.Park:
+		j.n.metrics.results.WithLabelValues(j.name, string(outbox.Parked)).Inc()
+		j.settle(outbox.Parked, "whether an earlier attempt arrived is not known")
+	case a.Verdict != outbox.Go && a.Verdict != outbox.Lost:
+		j.putOff("cannot understand the ticket's answer", fmt.Errorf("verdict %d, status %q", a.Verdict, a.Status))
+	case j.d.AtMostOnce && a.Verdict == outbox.Lost:
+		j.conclude(Result{Status: outbox.Parked, Error: "the ticket lost what it had confirmed, so whether it went out is not known"})
+	case j.d.AtMostOnce && (j.d.Status == outbox.Sending || j.d.Status == outbox.Unknown): // the ticket fell back, the outbox did not
+		j.conclude(Result{Status: outbox.Parked, Error: "whether an earlier attempt arrived is not known"})
+	case old:
+		j.conclude(Result{Status: outbox.Pending, Error: withDetail("the channel could not be used", j.d.Error)})
+	case a.Verdict == outbox.Lost:
+		return j.send(0)
+	default:
+		return j.send(asked + lease)
+	}
+	return false
+}
+
+func (j *job) attempt(lease time.Duration) (outbox.Answer, error) {
+	ctx, cancel := context.WithTimeout(j.n.ctx, askTimeout)
+	defer cancel()
+	return j.n.Attempt(ctx, outbox.Attempt{
+		Ref: j.in.Ref, Asset: j.in.Asset, Task: j.in.Task, Run: j.in.Run, Channel: j.name,
+		Number: j.d.Attempts + 1, Lease: lease, AtMostOnce: j.d.AtMostOnce,
+	})
+}
+
+// alone reports whether this daemon may send without asking, because nobody answers: it is the one whose NOTIFYING write was
+// confirmed, and no other is known to be at it.
+func (j *job) alone() bool {
+	return j.in.Origin == outbox.Committed && !j.d.AtMostOnce && j.n.Boottime() >= j.memo.busyUntil
+}
+
+// send makes the attempt. until is when its lease ends, on Boottime; 0: it has none.
+func (j *job) send(until time.Duration) (sent bool) {
+	if j.d.AtMostOnce {
+		if err := j.n.Outbox.Begin(j.in.Ref, j.name, j.d.Attempts+1); err != nil {
+			j.conclude(Result{Status: outbox.Pending, Error: "the outbox did not take the beginning of the attempt, nothing was sent"})
+			return false
+		}
+	}
+	if until != 0 && until-j.n.Boottime() < j.ch.timeout {
+		j.conclude(Result{Status: outbox.Pending, Error: "too little was left of the attempt's lease, nothing was sent"})
+		return false
+	}
+	ctx, cancel := context.WithTimeoutCause(j.n.ctx, j.ch.timeout, fmt.Errorf("the time-out of %v is over", j.ch.timeout))
+	defer cancel()
+	began := time.Now()
+	r := j.ch.sender.Send(ctx, Delivery{Key: j.in.Key, Body: j.d.Body})
+	j.n.metrics.seconds.WithLabelValues(j.name).Observe(time.Since(began).Seconds())
+	if j.n.ctx.Err() == nil { // what a stop cut off says nothing about the receiver
+		open := j.ch.breaker.report(r.Status == outbox.Sent || r.Status == outbox.Dead, time.Now())
+		j.n.metrics.breaker(j.name, open)
+	}
+	j.conclude(r)
+	return true
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package notifier
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// backoff is the pause after try number n (from 1): first, doubled with each try up to limit, of which the second half is
+// left to chance.
+func backoff(n int, first, limit time.Duration) time.Duration {
+	d := first
+	for ; n > 1 && d < limit; n-- {
+		d *= 2
+	}
+	d = min(d, limit)
+	return d/2 + rand.N(d/2+1)
+}
+
+// maxRetryAfter keeps an absurd Retry-After within what a Duration holds. GiveUp bounds it further.
+const maxRetryAfter = 366 * 24 * time.Hour
+
+// retryAfter reads the header of that name, in either form of RFC 9110 section 10.2.3. It is 0 when there is none, or none
+// that can be read.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	value := strings.TrimSpace(h.Get("Retry-After"))
+	if seconds, err := strconv.ParseUint(value, 10, 64); err == nil {
+		return time.Duration(min(seconds, uint64(maxRetryAfter/time.Second))) * time.Second
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	return min(max(at.Sub(now), 0), maxRetryAfter)
+}

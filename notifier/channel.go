@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package notifier
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Sender is a type of channel. Its methods may be called at once.
+type Sender interface {
+	// Render makes the body, which is frozen then.
+	Render(Message) ([]byte, error)
+	// Send makes one attempt and returns soon after ctx ends. It knows nothing of leases, backoff and records.
+	Send(context.Context, Delivery) Result
+}
+
+// Delivery is what a Sender gets for one attempt.
+type Delivery struct {
+	Key  string // the idempotency key
+	Body []byte // frozen, as Render made it
+}
+
+// channel is a configured channel at work.
+type channel struct {
+	name       string
+	kind       string // the configured type
+	timeout    time.Duration
+	atMostOnce bool
+	sender     Sender
+	breaker    breaker
+	rate       *rate // nil: no limit
+}
+
+func newChannel(cc ChannelConfig, c *Config) (*channel, error) {
+	ch := &channel{name: cc.Name, kind: cc.Type, timeout: cmp.Or(cc.Timeout, DefaultTimeout), atMostOnce: cc.AtMostOnce}
+	switch {
+	case cc.Name == "":
+		return nil, errors.New("name is missing")
+	case ch.timeout < 0:
+		return nil, fmt.Errorf("timeout must be positive, not %v", cc.Timeout)
+	}
+	var err error
+	if ch.rate, err = parseRate(cc.Rate); err != nil {
+		return nil, err
+	}
+	switch cc.Type {
+	case "webhook":
+		ch.sender, err = newWebhook(cc, c.Version)
+	case "exec":
+		ch.sender, err = newCommand(cc)
+	case "log":
+		ch.sender = &logger{logger: c.Logger, output: c.Output}
+	default:
+		err = fmt.Errorf("there is no type %q; there are webhook, exec and log", cc.Type)
+	}
+	return ch, err
+}
+
+// admit asks whether the channel may be used now; if not, wait is positive. What is not used after all is given back with
+// withdraw.
+func (ch *channel) admit(now time.Time) (wait time.Duration) {
+	if wait = ch.breaker.admit(now); wait > 0 || ch.rate == nil {
+		return wait
+	}
+	if wait = ch.rate.admit(now); wait > 0 {
+		ch.breaker.withdraw()
+	}
+	return wait
+}
+
+func (ch *channel) withdraw() {
+	ch.breaker.withdraw()
+	if ch.rate != nil {
+		ch.rate.withdraw()
+	}
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package notifier
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/picketd/picket/outbox"
+)
+
+const (
+	parallel   = 16          // attempts on one channel at once
+	maxQueue   = 1024        // what waits in memory for one channel
+	window     = 512         // how far past what is in memory the outbox is read
+	longestNap = time.Minute // bounds what a step of the wall clock can delay
+	readCost   = 5 * time.Microsecond
+	errorPause = time.Second // after the outbox could not be read
+)
+
+// key is one intent on one channel.
+type key struct{ id, channel string }
+
+// lane is what waits for one channel. A slow one fills up and holds nobody else.
+type lane struct {
+	*channel // nil for the channels that are not configured
+
+	// guarded by Notifier.mu:
+	queue   []outbox.Due
+	running int  // workers, at most parallel
+	left    bool // something due was left in the outbox because the queue was full
+}
+
+// loop looks into the outbox when it has news, and when the next channel is due.
+func (n *Notifier) loop() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-n.quit:
+			return
+		case <-n.Outbox.Changed():
+			n.scan()
+		case <-timer.C:
+			n.scan()
+		case <-n.sooner:
+		}
+		timer.Reset(n.nap())
+	}
+}
+
+// scan brings what is due into the lanes. When a full lane hides what stands behind it in the outbox, what it left is put
+// off.
+func (n *Notifier) scan() {
+	n.mu.Lock()
+	n.wake = time.Time{}
+	n.mu.Unlock()
+	for !n.stopping() {
+		known := n.inHand()
+		due, next, err := n.Outbox.Due(time.Now(), known+window)
+		if err != nil {
+			n.warn(slog.LevelError, "cannot read what is due from the outbox; nothing is sent until it can be", slog.Any("error", err))
+			n.wakeAt(time.Now().Add(errorPause))
+			return
+		}
+		left, hidden := n.enqueue(due)
+		if len(due) < known+window {
+			if !next.IsZero() {
+				n.wakeAt(next)
+			}
+			break
+		}
+		if len(left) > 0 && !hidden {
+			break // the lane asks for more when it has room
+		}
+		for _, d := range left {
+			if err := n.Outbox.Postpone(d.Ref, d.Channel, time.Now().Add(n.spread(time.Second))); err != nil {
+				n.wakeAt(time.Now().Add(errorPause))
+				return
+			}
+		}
+	}
+	// Every look reads past what is in memory, so with much of that the looks come further apart.
+	if pause := time.Duration(n.inHand()) * readCost; pause > time.Millisecond {
+		select {
+		case <-n.quit:
+		case <-time.After(pause):
+		}
+	}
+}
+
+// enqueue puts what is not in memory yet into its lane. It returns what found its lane full, and whether a configured lane
+// has room, so that it may be missing something.
+func (n *Notifier) enqueue(due []outbox.Due) (left []outbox.Due, hidden bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, d := range due {
+		k := key{d.ID, d.Channel}
+		if _, ok := n.known[k]; ok {
+			continue
+		}
+		l := n.lanes[d.Channel]
+		if l == nil {
+			l = n.lanes[""]
+		}
+		if len(l.queue) >= maxQueue {
+			l.left = true
+			left = append(left, d)
+			continue
+		}
+		n.known[k] = struct{}{}
+		l.queue = append(l.queue, d)
+		if l.running < parallel {
+			l.running++
+			n.workers.Go(func() { n.work(l) })
+		}
+	}
+	for _, l := range n.lanes {
+		hidden = hidden || l.channel != nil && len(l.queue) < maxQueue/2
+	}
+	return left, hidden
+}
+
+// work looks at what waits in a lane until nothing does.
+func (n *Notifier) work(l *lane) {
+	for d, ok := n.take(l); ok; d, ok = n.take(l) {
+		k := key{d.ID, d.Channel}
+		again := n.look(l.channel, d, k)
+		n.mu.Lock()
+		delete(n.known, k) // first: a look that comes while it is known passes over it
+		if !again.IsZero() {
+			n.wakeAtLocked(again)
+		}
+		n.mu.Unlock()
+	}
+}
+
+func (n *Notifier) take(l *lane) (d outbox.Due, ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(l.queue) == 0 || n.ended {
+		l.running--
+		return d, false
+	}
+	d, l.queue = l.queue[0], l.queue[1:]
+	if l.left && len(l.queue) < maxQueue/2 {
+		l.left = false
+		n.wakeAtLocked(time.Now())
+	}
+	return d, true
+}
+
+func (n *Notifier) inHand() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.known)
+}
+
+// wakeAt makes the loop look into the outbox at t, if it would not earlier.
+func (n *Notifier) wakeAt(t time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.wakeAtLocked(t)
+}
+
+func (n *Notifier) wakeAtLocked(t time.Time) {
+	if !n.wake.IsZero() && !t.Before(n.wake) {
+		return
+	}
+	n.wake = t
+	select {
+	case n.sooner <- struct{}{}:
+	default:
+	}
+}
+
+func (n *Notifier) nap() time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.wake.IsZero() {
+		return longestNap
+	}
+	return min(max(time.Until(n.wake), 0), longestNap)
+}
+
+// spread is wait, and by chance so much more that what is ready is looked at about a hundred times a second, however much
+// there is.
+func (n *Notifier) spread(wait time.Duration) time.Duration {
+	most := min(time.Duration(n.Outbox.Stats().Ready)*10*time.Millisecond, n.RetryMax)
+	return wait + rand.N(most+time.Millisecond)
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+// Package notifier sends what the outbox has ready, on the configured channels.
+//
+// # Who decides
+//
+// The outbox says what is due, the ticket says whether it may go out now (Config.Attempt), the sender says what became of it
+// (Result), and only then does anything move:
+//
+//	due ─▶ may the channel be used? ─▶ Attempt ─▶ (Begin) ─▶ send ─▶ Record ─▶ Outcome ─▶ Recorded, or Shut with the last
+//	       (breaker, rate)             on the      only for           fsynced   on the
+//	                                   ticket      at_most_once                 ticket
+//
+// One attempt of an intent on a channel runs at a time in a process; between hosts the attempt's lease on the ticket does the
+// same. The lease is counted on CLOCK_BOOTTIME from before the question was asked, and before the first byte it must still
+// last for the channel's whole time-out.
+//
+// # What a sender's answer leads to
+//
+//	Sent                        settled
+//	Dead                        settled: refused for good
+//	Pending, Unknown            tried again with the same key and body, after a backoff; older than GiveUp: Dead
+//	Unknown on at_most_once     never tried again: the next question to the ticket parks it for a person
+//	doubtful on at_most_once    the same: an answer 500, 502 or 504, an exit code other than 75
+//
+// # Where it can stop, and what is done then
+//
+//	after Attempt, before the send     the lease runs out, or the next attempt of this daemon replaces it
+//	after Begin (at_most_once)         the outbox says sending: never sent again, parked
+//	after the send, before Record      the outbox says pending: sent again with the same key (at_most_once: as above)
+//	after Record, before Outcome       a settled status is brought to the ticket until it is there; it is not sent again
+//	after Outcome, before Recorded     the same; the ticket knows it already
+//	a full disk after the send         the outcome stays in memory and is tried again; its place stays taken, so a channel
+//	                                   gets no more than 16 attempts ahead of the outbox
+//
+// With its last channel an intent is shut, before that channel is marked as recorded: between the two it is still looked at.
+//
+// # What will bite
+//
+// A Notifier does not close its outbox. Stop it before the store is closed, and before the engine that answers Attempt and
+// Outcome.
+package notifier

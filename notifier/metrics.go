@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package notifier
+
+import (
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/picketd/picket/outbox"
+)
+
+type metrics struct {
+	results *prometheus.CounterVec
+	seconds *prometheus.HistogramVec
+	open    *prometheus.GaugeVec
+}
+
+// newMetrics registers with r, which may be nil, and shows every channel from the start.
+func newMetrics(r prometheus.Registerer, channels map[string]*channel) (*metrics, error) {
+	m := &metrics{
+		results: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "picket_notifications_total",
+			Help: "Attempts to notify by what became of them; pending is a known failure that is tried again.",
+		}, []string{"channel", "result"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "picket_notification_seconds",
+			Help:    "Time from the start of an attempt to its answer.",
+			Buckets: []float64{.005, .02, .1, .5, 1, 2.5, 5, 10, 30, 60},
+		}, []string{"channel"}),
+		open: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "picket_channel_breaker_open",
+			Help: "Whether the channel's breaker is open (1): only a probe goes out every 10 s.",
+		}, []string{"channel"}),
+	}
+	for name := range channels {
+		for _, s := range []outbox.Status{outbox.Sent, outbox.Pending, outbox.Unknown, outbox.Dead, outbox.Parked} {
+			m.results.WithLabelValues(name, string(s))
+		}
+		m.seconds.WithLabelValues(name)
+		m.open.WithLabelValues(name)
+	}
+	if r == nil {
+		return m, nil
+	}
+	for _, c := range []prometheus.Collector{m.results, m.seconds, m.open} {
+		if err := r.Register(c); err != nil {
+			return nil, fmt.Errorf("cannot register the notifier's metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func (m *metrics) breaker(channel string, open bool) {
+	v := 0.0
+	if open {
+		v = 1
+	}
+	m.open.WithLabelValues(channel).Set(v)
+}

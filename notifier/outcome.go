@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package notifier
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/picketd/picket/outbox"
+)
+
+// maxError bounds in bytes what is kept of an answer or a command's standard error.
+const maxError = 512
+
+// Result is what became of one attempt, as its sender knows it.
+type Result struct {
+	Status outbox.Status // Sent, Dead (refused for good), Pending (a known failure) or Unknown (it may have arrived)
+
+	// Doubtful goes with Pending: whoever answered need not know whether it was accepted. An at_most_once channel is not
+	// tried again then.
+	Doubtful   bool
+	RetryAfter time.Duration // as the receiver wished, or 0
+	Error      string        // without secrets; empty when sent
+}
+
+// answered decides what an HTTP status means.
+func answered(code int, h http.Header, from, answer string, now time.Time) Result {
+	r := Result{Error: fmt.Sprintf("HTTP %d from %s", code, from)}
+	if answer != "" {
+		r.Error += ": " + answer
+	}
+	switch {
+	case code >= 200 && code < 300:
+		return Result{Status: outbox.Sent}
+	case code == 408, code == 425, code == 429, code == 503:
+		r.Status, r.RetryAfter = outbox.Pending, retryAfter(h, now)
+	case code == 409, code >= 500: // RFC 9110 section 15: what is above 599 counts as 5xx
+		r.Status, r.RetryAfter, r.Doubtful = outbox.Pending, retryAfter(h, now), true
+	case code >= 300 && code < 400:
+		r.Status = outbox.Dead
+		r.Error = fmt.Sprintf("HTTP %d from %s: redirects are not followed; the channel's url must be the final one", code, from)
+	default:
+		r.Status = outbox.Dead
+	}
+	return r
+}
+
+// unanswered decides what the lack of an HTTP answer means: if nothing of the request went out, nothing can have arrived.
+func unanswered(begun bool, reason string) Result {
+	if begun {
+		return Result{Status: outbox.Unknown, Error: reason}
+	}
+	return Result{Status: outbox.Pending, Error: reason}
+}
+
+// The exit codes of sysexits.h that mean something here.
+const (
+	exitUsage    = 64
+	exitData     = 65
+	exitTempFail = 75
+	exitNoPerm   = 77
+	exitConfig   = 78
+)
+
+// exited decides what a command's end means. 64, 65, 77 and 78 are for good; 75 is "not now, and nothing was done"; after any
+// other code something may have been done, so that only channels that bear a repetition try again.
+func exited(p *os.ProcessState, said string) Result {
+	status, _ := p.Sys().(syscall.WaitStatus)
+	if status.Signaled() {
+		return Result{Status: outbox.Unknown, Error: withDetail("the command was ended by signal "+status.Signal().String(), said)}
+	}
+	r := Result{Error: withDetail(fmt.Sprintf("the command ended with exit code %d", p.ExitCode()), said)}
+	switch p.ExitCode() {
+	case 0:
+		return Result{Status: outbox.Sent}
+	case exitUsage, exitData, exitNoPerm, exitConfig:
+		r.Status = outbox.Dead
+	case exitTempFail:
+		r.Status = outbox.Pending
+	default:
+		r.Status, r.Doubtful = outbox.Pending, true
+	}
+	return r
+}
+
+func withDetail(what, detail string) string {
+	if detail == "" {
+		return what
+	}
+	return what + ": " + detail
+}
+
+// decide turns a sender's result into what is recorded, and when the channel is looked at next. It is the one place that
+// knows of at_most_once, of give_up and of the backoff.
+func (j *job) decide(r Result, number int, now time.Time) (status outbox.Status, text string, due time.Time) {
+	end := j.in.At.Add(j.n.GiveUp)
+	switch {
+	case r.Status.Settled():
+		return r.Status, r.Error, now.Add(tellFirst)
+	case j.d.AtMostOnce && (r.Status == outbox.Unknown || r.Doubtful):
+		return outbox.Unknown, r.Error, now
+	case !now.Before(end):
+		return outbox.Dead, fmt.Sprintf("given up, it was not accepted within %v: %s", j.n.GiveUp, r.Error), now.Add(tellFirst)
+	}
+	due = now.Add(max(backoff(number, j.n.RetryFirst, j.n.RetryMax), r.RetryAfter))
+	if due.After(end) {
+		due = end // for a last time
+	}
+	return r.Status, r.Error, due
+}
+
+// tidy makes one line of at most limit bytes that a terminal and a log can show of what others wrote.
+func tidy(s string, limit int) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, strings.ToValidUTF8(s, "�"))
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) <= limit {
+		return s
+	}
+	cut := limit - len("…")
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}

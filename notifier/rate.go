@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package notifier
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxRate bounds what a rate keeps in memory.
+const maxRate = 10_000
+
+// rate lets at most n through in any period of that length. It is not a token bucket, because a full bucket and its refill
+// together would let twice as many through, and receivers count.
+type rate struct {
+	period time.Duration
+	n      int
+
+	mu     sync.Mutex
+	passed []time.Time // of the last period, oldest first; at most n
+}
+
+// parseRate reads a form like 20/m. An empty one is no limit: nil.
+func parseRate(s string) (*rate, error) {
+	if s == "" {
+		return nil, nil
+	}
+	count, unit, _ := strings.Cut(s, "/")
+	period := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}[unit]
+	n, err := strconv.Atoi(count)
+	if err != nil || n < 1 || n > maxRate || period == 0 {
+		return nil, fmt.Errorf("rate must be a number up to %d and s, m or h, like 20/m, not %q", maxRate, s)
+	}
+	return &rate{period: period, n: n}, nil
+}
+
+func (r *rate) admit(now time.Time) (wait time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.passed) > 0 && now.Sub(r.passed[0]) >= r.period {
+		r.passed = r.passed[1:]
+	}
+	if len(r.passed) >= r.n {
+		return r.period - now.Sub(r.passed[0])
+	}
+	r.passed = append(r.passed, now)
+	return 0
+}
+
+// withdraw gives back one that was admitted and did not become a send.
+func (r *rate) withdraw() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.passed) > 0 {
+		r.passed = r.passed[:len(r.passed)-1]
+	}
+}

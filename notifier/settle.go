@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package notifier
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"log/slog"
+	"time"
+
+	"github.com/picketd/picket/outbox"
+)
+
+const (
+	// tellFirst is when an outcome is brought to the ticket again. It is short, and askMax bounds its backoff, because once
+	// the attempt's lease is over another host takes a missing outcome for an unknown one.
+	tellFirst = time.Second
+
+	persistFirst = 500 * time.Millisecond
+	persistMax   = 15 * time.Second
+)
+
+var stripes = maphash.MakeSeed()
+
+// conclude records the outcome of an attempt that was taken: in the outbox first, then on the ticket.
+func (j *job) conclude(r Result) {
+	number, now := j.d.Attempts+1, time.Now()
+	status, text, due := j.decide(r, number, now)
+	o := j.outcome(status, number, now, tidy(text, maxError))
+	j.n.metrics.results.WithLabelValues(j.name, string(status)).Inc()
+	if status != outbox.Sent {
+		j.n.Logger.LogAttrs(context.Background(), levelOf(status), "a notification was not accepted",
+			slog.String("ticket", o.Ticket), slog.String("channel", o.Channel), slog.Int("attempt", number),
+			slog.String("status", string(status)), slog.String("reason", o.Error))
+	}
+
+	record := func() error { return j.n.Outbox.Record(o, due, false) }
+	err := record()
+	var closed bool
+	var untold error
+	if err != nil && !errors.Is(err, outbox.ErrNotFound) {
+		// Another host would send again, so the ticket is told although the outbox, which should come first, is not.
+		closed, untold = j.tell(o)
+		if j.n.persist(record) != nil {
+			return
+		}
+	} else {
+		closed, untold = j.tell(o)
+	}
+	j.again = due
+	switch {
+	case status.Settled() && untold == nil:
+		j.finish(nil, closed)
+	case status.Settled():
+		j.putOff("cannot bring an outcome to the ticket", untold)
+	case untold != nil:
+		j.memo.untold = &o
+	}
+}
+
+func levelOf(s outbox.Status) slog.Level {
+	if s.Settled() {
+		return slog.LevelError
+	}
+	return slog.LevelWarn
+}
+
+// bring takes a settled status that is not on the ticket yet to it.
+func (j *job) bring() {
+	closed, err := j.tell(j.outcome(j.d.Status, j.d.Attempts, j.d.At, j.d.Error))
+	if err != nil {
+		j.putOff("cannot bring an outcome to the ticket", err)
+		return
+	}
+	j.finish(nil, closed)
+}
+
+// repeat settles the channel by a receipt of the same run.
+func (j *job) repeat(r outbox.Receipt) {
+	o := j.outcome(outbox.Sent, j.d.Attempts, r.At, "")
+	if j.n.persist(func() error { return j.n.Outbox.Record(o, time.Now(), false) }) == nil {
+		j.d.Status, j.d.At, j.d.Error = o.Status, o.At, o.Error
+		j.bring()
+	}
+}
+
+func (j *job) outcome(s outbox.Status, number int, at time.Time, text string) outbox.Outcome {
+	return outbox.Outcome{
+		Ref: j.in.Ref, Asset: j.in.Asset, Task: j.in.Task, Run: j.in.Run, Key: j.in.Key, Channel: j.name,
+		Number: number, Status: s, At: at, Error: text,
+	}
+}
+
+func (j *job) tell(o outbox.Outcome) (closed bool, err error) {
+	ctx, cancel := context.WithTimeout(j.n.ctx, askTimeout)
+	defer cancel()
+	return j.n.Outcome(ctx, o)
+}
+
+// finish notes that the channel's settled status is on the ticket; one that the outbox has not yet is given as o. With its
+// last channel the intent is shut, and that first: what is shut and not recorded is looked at again after a crash, what is
+// recorded and not shut is not. When the ticket needs nothing more of the intent, its other channels ask at once.
+func (j *job) finish(o *outbox.Outcome, closed bool) {
+	j.memo, j.again = memo{}, time.Time{}
+	mu := &j.n.closing[maphash.String(stripes, j.in.ID)%uint64(len(j.n.closing))]
+	mu.Lock()
+	defer mu.Unlock()
+	left, err := j.left()
+	if err != nil {
+		j.putOff("cannot read an intent from the outbox", err)
+		return
+	}
+	if len(left) == 0 && j.shut() != nil {
+		return
+	}
+	_ = j.n.persist(func() error {
+		if o != nil {
+			return j.n.Outbox.Record(*o, time.Now(), true)
+		}
+		return j.n.Outbox.Recorded(j.in.Ref, j.name)
+	})
+	for _, name := range left {
+		if now := time.Now(); closed && j.n.Outbox.Postpone(j.in.Ref, name, now) == nil {
+			j.again = now
+		}
+	}
+}
+
+// shut takes the intent out of what is sent. What other channels have sent meanwhile still comes to the ticket.
+func (j *job) shut() error {
+	return j.n.persist(func() error { return j.n.Outbox.Shut(j.in.Ref) })
+}
+
+// settle records a status that the ticket has already. No attempt is counted.
+func (j *job) settle(s outbox.Status, text string) {
+	o := j.outcome(s, j.d.Attempts, time.Now(), text)
+	j.finish(&o, false)
+}
+
+// left names the channels other than this one that are not settled yet, or not on the ticket.
+func (j *job) left() (names []string, err error) {
+	if len(j.in.Channels) == 1 {
+		return nil, nil
+	}
+	in, err := j.n.Outbox.Get(j.in.Ref)
+	if err != nil && !errors.Is(err, outbox.ErrNotFound) {
+		return nil, err
+	}
+	for name, d := range in.Channels {
+		if name != j.name && (!d.Status.Settled() || !d.Recorded) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// putOff is for a question that got no answer.
+func (j *job) putOff(what string, err error) {
+	j.memo.asks++
+	if !j.n.stopping() {
+		j.n.warn(slog.LevelWarn, what, slog.String("ticket", j.in.Ticket), slog.String("channel", j.name), slog.Any("error", err))
+	}
+	j.postpone(backoff(j.memo.asks, min(j.n.RetryFirst, askMax), askMax))
+}
+
+func (j *job) postpone(wait time.Duration) {
+	j.again = time.Now().Add(wait)
+	_ = j.n.persist(func() error { return j.n.Outbox.Postpone(j.in.Ref, j.name, j.again) })
+}
+
+// persist writes to the outbox, again and again until it succeeds or the notifier stops. Meanwhile the caller's place in its
+// lane is taken, so that nothing is sent over and over that cannot be recorded. outbox.ErrNotFound is returned at once.
+func (n *Notifier) persist(write func() error) error {
+	for try := 1; ; try++ {
+		err := write()
+		if err == nil || errors.Is(err, outbox.ErrNotFound) {
+			return err
+		}
+		n.warn(slog.LevelError, "cannot write to the outbox; what was sent may be sent again after a restart", slog.Any("error", err))
+		if n.stopping() {
+			return err
+		}
+		n.sleep(backoff(try, persistFirst, persistMax))
+	}
+}
+
+// sleep returns early when the notifier stops.
+func (n *Notifier) sleep(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-n.quit:
+	case <-t.C:
+	}
+}
