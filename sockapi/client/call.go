@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 )
@@ -65,7 +66,7 @@ func (c *Client) once(ctx context.Context, method, path string, request, answer 
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return fmt.Errorf("cannot call the daemon: %w", err)
+		return calling(err)
 	}
 	defer resp.Body.Close()
 	got, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
@@ -83,6 +84,18 @@ func (c *Client) once(ctx context.Context, method, path string, request, answer 
 		return fmt.Errorf("cannot read the daemon's answer: %w", err)
 	}
 	return nil
+}
+
+// calling says why a call got no answer, without the made-up URL.
+func calling(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	if errors.Is(err, ErrUnreachable) {
+		return err
+	}
+	return fmt.Errorf("cannot call the daemon: %w", err)
 }
 
 // encode makes a request's body; without a request there is none. Characters that HTML knows stay as they are.

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package sockapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+func claim(s *Server, c *call, _ none, b client.ClaimRequest) (answer, error) {
+	asset, err := engine.ParseAsset(b.Asset)
+	if err != nil {
+		return answer{}, err
+	}
+	res, err := s.engine.Claim(c.request.Context(), engine.ClaimRequest{
+		Asset:     asset,
+		Task:      b.Task,
+		Flow:      b.Flow,
+		Wait:      duration(b.Wait),
+		PID:       b.PID,
+		Heartbeat: duration(b.Heartbeat),
+		MaxHold:   duration(b.MaxHold),
+		Peer:      c.peer,
+	})
+	if err != nil {
+		return answer{}, err
+	}
+	body := client.ClaimResponse{Ticket: wireTicket(res.Ticket), Next: wireNext(res.Next)}
+	if res.Claim == nil {
+		return answer{status: http.StatusOK, body: &body}, nil
+	}
+	held := wireClaim(*res.Claim)
+	body.Claim = &held
+	return answer{status: http.StatusCreated, body: &body}, nil
+}
+
+func listClaims(s *Server, c *call, _, _ none) (answer, error) {
+	claims := s.engine.Claims(c.peer.UID)
+	list := client.ClaimList{Claims: make([]client.Claim, len(claims))}
+	for i, one := range claims {
+		list.Claims[i] = wireClaim(one)
+	}
+	return answer{status: http.StatusOK, body: &list}, nil
+}
+
+// waitQuery is the query of a call that may wait.
+type waitQuery struct {
+	Wait string `json:"wait,omitempty" form:"duration" max:"10m" doc:"How long to wait, at most 10m."`
+}
+
+func getClaim(s *Server, c *call, q waitQuery, _ none) (answer, error) {
+	if q.Wait == "" {
+		return claimAnswer(s.engine.GetClaim(c.id, c.peer.UID))
+	}
+	ctx, stop := s.untilDrained(c.request.Context())
+	defer stop()
+	got, err := s.engine.WatchClaim(ctx, c.id, c.peer.UID, duration(q.Wait))
+	if err != nil && errors.Is(context.Cause(ctx), engine.ErrDraining) {
+		err = engine.ErrDraining
+	}
+	return claimAnswer(got, err)
+}
+
+func heartbeat(s *Server, c *call, _ none, _ empty) (answer, error) {
+	return claimAnswer(s.engine.Heartbeat(c.request.Context(), c.id, c.peer.UID))
+}
+
+func claimAnswer(got engine.Claim, err error) (answer, error) {
+	return answer{status: http.StatusOK, body: &client.ClaimBody{Claim: wireClaim(got)}}, err
+}
+
+func release(s *Server, c *call, _, _ none) (answer, error) {
+	return answer{status: http.StatusNoContent}, s.engine.Release(c.request.Context(), c.id, c.peer.UID)
+}
+
+func wireClaim(c engine.Claim) client.Claim {
+	wire := client.Claim{
+		ID:        c.ID,
+		Token:     c.Token,
+		Asset:     string(c.Ticket.Asset),
+		Task:      c.Ticket.Task,
+		Ticket:    c.Ticket.String(),
+		Status:    string(c.Status),
+		TrustedMS: c.Trusted.Milliseconds(),
+		Since:     c.Since.UTC(),
+		UID:       c.UID,
+		MaxHoldMS: c.MaxHold.Milliseconds(),
+	}
+	if c.Reason != "" {
+		reason := string(c.Reason)
+		wire.Reason = &reason
+	}
+	if c.PID != 0 {
+		wire.PID = &c.PID
+	}
+	if c.Heartbeat != 0 {
+		ms := c.Heartbeat.Milliseconds()
+		wire.HeartbeatMS = &ms
+	}
+	return wire
+}
+
+func wireNext(next []engine.Next) []client.Next {
+	wire := make([]client.Next, len(next))
+	for i, n := range next {
+		states := make([]string, len(n.States))
+		for j, s := range n.States {
+			states[j] = string(s)
+		}
+		wire[i] = client.Next{Step: n.Step, States: states}
+	}
+	return wire
+}
+
+func wireHolder(h *engine.Holder) *client.Holder {
+	if h == nil {
+		return nil
+	}
+	return &client.Holder{
+		Host: h.Host, PID: h.PID, UID: h.UID, Task: h.Task, Since: h.Since.UTC(), RemainingMS: h.Remaining.Milliseconds(),
+	}
+}

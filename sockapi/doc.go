@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+// Package sockapi serves the engine to the agents of this host: JSON over HTTP/1.1 on a Unix socket.
+//
+// A request passes these stations, in this order, and is answered with a problem at the first that refuses it:
+//
+//	listen_linux.go  the socket, bound where nobody can reach it before it has its mode and group
+//	peer_linux.go    who calls: uid, pid and pidfd from the kernel, once per connection, never from the request
+//	conns.go         how many connections there may be, in all and of one user
+//	router.go        the path as it was sent: no cleaning, no redirects, each segment decoded by itself
+//	routes.go        the table of all calls: what each takes and answers, and who may call it
+//	rawbody.go       the body's bytes: size, UTF-8, one JSON object, no name twice, depth
+//	fields.go        the body's fields and the query's: known, of the right type, within their limits
+//	claims.go, …     the handlers, which call the engine and return a value or an error
+//	problems.go      the one place where an error becomes an answer
+//
+// Go's JSON decoders forgive what a safety record cannot: a name in another case, a name twice, bytes that are not UTF-8.
+// That is why the pass over the raw body comes before them. The tags on the requests in package client are both what is
+// checked and what the OpenAPI document says, so the two cannot drift.
+//
+// Problems never repeat a value of a body, which may be a secret that was put into the wrong field. A name is repeated only
+// if it is short and plain.
+//
+// A call that ends because its caller left ends its work too, as handlers run on the request's context. Only the engine's
+// release runs on its own.
+package sockapi

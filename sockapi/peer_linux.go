@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package sockapi
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/picketd/picket/engine"
+)
+
+// overflowUID is how the kernel shows a user who has no number in this user namespace: it could be anybody.
+const overflowUID = 65534
+
+// userHZ is the unit of start times in /proc, in ticks a second (proc_pid_stat(5), fixed in the kernel's interface).
+const userHZ = 100
+
+// peerOf asks the kernel who connected. A process that is gone already, or cannot be opened, leaves Process nil: its request
+// may still be worth an answer.
+func peerOf(c *net.UnixConn) (engine.Peer, error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return engine.Peer{}, fmt.Errorf("cannot tell the peer: %w", err)
+	}
+	var peer engine.Peer
+	var failed error
+	err = raw.Control(func(fd uintptr) { peer, failed = peerOfSocket(int(fd)) })
+	if err = errors.Join(err, failed); err != nil {
+		return engine.Peer{}, fmt.Errorf("cannot tell the peer: %w", err)
+	}
+	return peer, nil
+}
+
+func peerOfSocket(socket int) (engine.Peer, error) {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
+		return engine.Peer{}, err
+	}
+	cred, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return engine.Peer{}, os.NewSyscallError("getsockopt", err)
+	}
+	if cred.Uid == overflowUID {
+		return engine.Peer{}, fmt.Errorf("its user is %d, which stands for any user of another namespace", overflowUID)
+	}
+	peer := engine.Peer{UID: cred.Uid, PID: int(cred.Pid)}
+	pidfd, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+	switch {
+	case err == nil:
+		peer.Process, err = engine.ProcessFromFD(pidfd, peer.PID, peer.UID)
+	case (errors.Is(err, unix.ENOPROTOOPT) || errors.Is(err, unix.EINVAL)) && peer.PID != 0:
+		peer.Process, err = openByPID(peer.PID, time.Duration(now.Nano()))
+	case errors.Is(err, unix.ESRCH):
+		err = engine.ErrNoProcess
+	}
+	if err != nil { // of a process of which nothing is known but that it did not just end, the worst is assumed
+		peer.Foreign = peer.PID == 0 || !errors.Is(err, engine.ErrNoProcess)
+		return peer, nil
+	}
+	peer.Foreign = peer.Process.Foreign()
+	return peer, nil
+}
+
+// openByPID opens the peer by its pid, where the kernel has no pidfd for it (before 6.5). A process that started after the
+// connection was accepted, at boot time now, has only the pid in common with the peer.
+func openByPID(pid int, now time.Duration) (*engine.Process, error) {
+	p, err := engine.OpenProcess(pid)
+	if err != nil {
+		return nil, err
+	}
+	if p.StartTime() > uint64(now/(time.Second/userHZ)) {
+		p.Close()
+		return nil, engine.ErrNoProcess
+	}
+	return p, nil
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package sockapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// problem makes an error answer.
+func problem(code client.Code, detail string) *client.Problem {
+	status := code.Status()
+	return &client.Problem{Title: http.StatusText(status), Status: status, Detail: detail, Code: code}
+}
+
+// invalid is a problem with one place.
+func invalid(at, message string) *client.Problem {
+	var wrong violations
+	wrong.add(at, message)
+	return wrong.problem()
+}
+
+// violations collects what is wrong with a request, place by place.
+type violations []violation
+
+type violation struct {
+	code client.Code
+	client.FieldError
+}
+
+func (v *violations) add(at, message string) { v.addCode(client.Invalid, at, message) }
+
+func (v *violations) addCode(code client.Code, at, message string) {
+	*v = append(*v, violation{code, client.FieldError{Location: at, Message: message}})
+}
+
+// problem has the code of the violations if they share one, and INVALID otherwise.
+func (v violations) problem() *client.Problem {
+	code := v[0].code
+	errs := make([]client.FieldError, len(v))
+	for i, one := range v {
+		if one.code != code {
+			code = client.Invalid
+		}
+		errs[i] = one.FieldError
+	}
+	p := problem(code, fmt.Sprintf("the request is not valid: %s %s", errs[0].Location, errs[0].Message))
+	if n := len(errs) - 1; n > 0 {
+		p.Detail += fmt.Sprintf(", and %d more", n)
+	}
+	p.Errors = errs
+	return p
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// location names a place in a request. A name that is not short and plain is not repeated.
+func location(in, name string) string {
+	if plainName.MatchString(name) {
+		return in + "." + name
+	}
+	return in
+}
+
+// situations are the engine's sentinels, what they are called on the wire, and what would be right. The engine's own words
+// are for logs: they may name a value of the request.
+var situations = []struct {
+	err    error
+	code   client.Code
+	detail string
+}{
+	{engine.ErrInvalidAsset, client.InvalidAsset, "the asset " + assetRule},
+	{engine.ErrInvalidTask, client.InvalidTask, "the task " + taskRule},
+	{engine.ErrUnknownFlow, client.UnknownFlow, "no flow has this name; leave flow out for asset-inference"},
+	{engine.ErrUnknownStep, client.UnknownStep, "the ticket's flow has no step of this name; next in the last answer lists what may come"},
+	{engine.ErrUnknownChannel, client.UnknownChannel, "no configured channel matches; GET /v1/status lists the channels"},
+	{engine.ErrForbidden, client.Forbidden, "the claim, or the process that pid names, belongs to another user"},
+	{engine.ErrClaimNotFound, client.ClaimNotFound, "this daemon knows no such claim; ended ones are remembered for 10 minutes"},
+	{engine.ErrTicketNotFound, client.TicketNotFound, "there is no such ticket; a claim on its asset and task makes it"},
+	{engine.ErrStaleToken, client.StaleToken, "a newer claim holds the asset; this write is refused, and nothing was changed"},
+	{engine.ErrStepConflict, client.StepConflict, "the step is recorded with another result, which stands; GET the ticket to see it"},
+	{engine.ErrContentConflict, client.ContentConflict, "a notification is accepted with another content, which stands; GET the ticket to see it"},
+	{engine.ErrFlowMismatch, client.FlowMismatch, "the ticket follows another flow; leave flow out, or take another task"},
+	{engine.ErrTooManyClaims, client.TooManyClaims, "this user holds as many claims as max_per_uid allows; release some first"},
+	{engine.ErrStoreUnavailable, client.StoreUnavailable, "Redis is not reachable or cannot be used; try again later"},
+	{engine.ErrOutboxUnavailable, client.OutboxUnavailable, "this host's outbox cannot be written, so no notification is accepted; see /readyz?verbose"},
+	{engine.ErrDraining, client.Draining, "the daemon is stopping; call again on a new connection"},
+}
+
+// problemOf is the one place where an error becomes an answer. in is where a field of the request stands: body or query.
+// An error that it does not know is INTERNAL, and not repeated.
+func problemOf(err error, in string) *client.Problem {
+	var (
+		ready      *client.Problem
+		held       *engine.HeldError
+		bad        *engine.InvalidError
+		lost       *engine.LostError
+		transition *engine.TransitionError
+	)
+	switch {
+	case errors.As(err, &ready):
+		return ready
+	case errors.As(err, &held):
+		return heldProblem(held.Holder)
+	case errors.As(err, &bad):
+		return invalid(location(in, bad.Field), bad.Message)
+	case errors.As(err, &lost):
+		p := problem(client.ClaimLost, lost.Error())
+		p.Reason, p.PID = string(lost.Reason), lost.PID
+		return p
+	case errors.As(err, &transition):
+		return transitionProblem(transition)
+	}
+	for _, s := range situations {
+		if errors.Is(err, s.err) {
+			return problem(s.code, s.detail)
+		}
+	}
+	return problem(client.Internal, "the daemon failed at this; its log says why")
+}
+
+func heldProblem(h engine.Holder) *client.Problem {
+	if h == (engine.Holder{}) {
+		return problem(client.LockHeld, "the asset was held until a moment ago; try again, or give wait")
+	}
+	p := problem(client.LockHeld, fmt.Sprintf("the asset is held on host %q for another %s unless its lock is renewed; try again, or give wait",
+		h.Host, h.Remaining.Round(time.Millisecond)))
+	p.Holder = wireHolder(&h)
+	return p
+}
+
+func transitionProblem(e *engine.TransitionError) *client.Problem {
+	allowed := make([]string, len(e.Allowed))
+	for i, n := range e.Allowed {
+		allowed[i] = n.Step
+	}
+	detail := e.Error()
+	if len(allowed) > 0 {
+		detail += "; allowed are " + strings.Join(allowed, ", ")
+	}
+	p := problem(client.IllegalTransition, detail)
+	p.State, p.Allowed = string(e.State), wireNext(e.Allowed)
+	return p
+}
+
+// retryAfter is the header of that name that goes with a problem: whole seconds, or empty.
+func retryAfter(p *client.Problem) string {
+	switch {
+	case p.Code == client.Draining:
+		return "0"
+	case p.Code != client.LockHeld:
+		return ""
+	case p.Holder == nil:
+		return "1"
+	}
+	return fmt.Sprint(max(1, (p.Holder.RemainingMS+999)/1000))
+}
+
+// left reports whether an error means that the caller is gone, so that nobody reads an answer.
+func left(ctx context.Context, err error) bool {
+	return ctx.Err() != nil && errors.Is(err, context.Canceled)
+}

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package sockapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/outbox"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// Engine is what the API needs of *engine.Engine.
+type Engine interface {
+	Claim(ctx context.Context, r engine.ClaimRequest) (engine.ClaimResult, error)
+	Claims(uid uint32) []engine.Claim
+	GetClaim(id string, uid uint32) (engine.Claim, error)
+	WatchClaim(ctx context.Context, id string, uid uint32, wait time.Duration) (engine.Claim, error)
+	Heartbeat(ctx context.Context, id string, uid uint32) (engine.Claim, error)
+	Step(ctx context.Context, id string, uid uint32, r engine.StepRequest) (engine.WriteResult, error)
+	Fail(ctx context.Context, id string, uid uint32, r engine.FailureRequest) (engine.WriteResult, error)
+	Notify(ctx context.Context, id string, uid uint32, r engine.NotificationRequest) (engine.WriteResult, error)
+	Finish(ctx context.Context, id string, uid uint32, summary string) (engine.Ticket, error)
+	Release(ctx context.Context, id string, uid uint32) error
+	Ticket(ctx context.Context, id engine.TicketID) (engine.Ticket, error)
+	History(ctx context.Context, id engine.TicketID) (events, refused []engine.Event, err error)
+	Tickets(ctx context.Context, q engine.TicketQuery) (tickets []engine.Ticket, cursor string, err error)
+}
+
+// Outbox is what the API needs of *outbox.Store.
+type Outbox interface {
+	List(origin outbox.Origin, limit int) ([]outbox.Intent, error)
+	Ticket(ticket string) ([]outbox.Intent, error)
+}
+
+// Config is what New needs.
+type Config struct {
+	Engine  Engine
+	Outbox  Outbox
+	Status  func() client.Status
+	Ready   func(context.Context) []client.Check
+	Metrics http.Handler // of /metrics
+
+	Version        string // of the daemon, for the OpenAPI document
+	MaxConns       int    // on the socket, at once; further ones wait. Defaults to 16,384
+	MaxConnsPerUID int    // of these, one user's; further ones are closed. Root is not counted. Defaults to 12,288
+
+	Logger   *slog.Logger
+	Registry prometheus.Registerer
+}
+
+// Limits on what a connection may take, beside those of bodies in call.go.
+const (
+	maxHeader   = 16 << 10 // bytes
+	headerTime  = 10 * time.Second
+	idleTime    = 2 * time.Minute
+	unusedGrace = 100 * time.Millisecond // for a new connection's first request to arrive while stopping
+)
+
+// Server answers calls on sockets.
+type Server struct {
+	engine      Engine
+	outbox      Outbox
+	status      func() client.Status
+	ready       func(context.Context) []client.Check
+	metricsPage http.Handler
+	document    http.Handler
+	log         *slog.Logger
+	metrics     *metrics
+	router      router
+	http        *http.Server
+	limits      *limits
+
+	serving context.Context // done when long polls must end
+	drain   context.CancelFunc
+	unused  sync.Map // net.Conn, those that have sent nothing yet
+}
+
+// New wires and starts nothing.
+func New(c Config) (*Server, error) {
+	if c.MaxConns == 0 {
+		c.MaxConns = 16384
+	}
+	if c.MaxConnsPerUID == 0 {
+		c.MaxConnsPerUID = 12288
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	doc, err := openAPI(routes, c.Version)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make the OpenAPI document: %w", err)
+	}
+	m, err := newMetrics(c.Registry)
+	if err != nil {
+		return nil, fmt.Errorf("cannot register the API's metrics: %w", err)
+	}
+	s := &Server{
+		engine:      c.Engine,
+		outbox:      c.Outbox,
+		status:      c.Status,
+		ready:       c.Ready,
+		metricsPage: c.Metrics,
+		document:    doc,
+		log:         c.Logger,
+		metrics:     m,
+		router:      newRouter(routes),
+		limits:      newLimits(c.MaxConns, c.MaxConnsPerUID),
+	}
+	s.serving, s.drain = context.WithCancel(context.Background())
+	s.http = &http.Server{
+		Handler:                      s,
+		DisableGeneralOptionsHandler: true,
+		MaxHeaderBytes:               maxHeader - 4096, // net/http adds 4096
+		ReadHeaderTimeout:            headerTime,
+		IdleTimeout:                  idleTime,
+		ErrorLog:                     slog.NewLogLogger(c.Logger.Handler(), slog.LevelWarn),
+		ConnState:                    s.connState,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, peerKey{}, c.(*conn).peer)
+		},
+	}
+	return s, nil
+}
+
+// Serve answers calls on a Unix listener until Shutdown, then returns nil. It closes the listener. It may be called for
+// several.
+func (s *Server) Serve(ln net.Listener) error {
+	err := s.http.Serve(newListener(ln, s.limits, s.log))
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Drain ends long polls with DRAINING and closes each connection after the answer that is on its way. It is idempotent.
+func (s *Server) Drain() {
+	s.drain()
+	s.http.SetKeepAlivesEnabled(false)
+}
+
+// Shutdown drains, closes the listeners, and waits for the calls on their way, at most until ctx is done: then they are cut
+// off, and it returns the context's error. It is idempotent and needs no Serve.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.Drain()
+	grace := time.AfterFunc(unusedGrace, s.closeUnused)
+	defer grace.Stop()
+	if err := s.http.Shutdown(ctx); err != nil {
+		return errors.Join(err, s.http.Close())
+	}
+	return nil
+}
+
+// connState keeps the connections that have sent nothing yet. net/http would let each hold up Shutdown for 5 s.
+func (s *Server) connState(c net.Conn, state http.ConnState) {
+	if state == http.StateNew {
+		s.unused.Store(c, nil)
+	} else {
+		s.unused.Delete(c)
+	}
+}
+
+func (s *Server) closeUnused() {
+	s.unused.Range(func(c, _ any) bool {
+		_ = c.(net.Conn).Close()
+		return true
+	})
+}
+
+// untilDrained makes a context for a call that only waits: when the server drains it ends, with ErrDraining as its cause.
+func (s *Server) untilDrained(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	forget := context.AfterFunc(s.serving, func() { cancel(engine.ErrDraining) })
+	return ctx, func() {
+		forget()
+		cancel(nil)
+	}
+}
+
+// ServeHTTP finds a request's route, runs it, and writes what comes of it.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	route, params, err := s.router.find(r, w.Header())
+	name := "none"
+	var a answer
+	if err == nil {
+		name = route.path
+		peer, _ := r.Context().Value(peerKey{}).(engine.Peer)
+		a, err = s.run(route, &call{request: r, control: http.NewResponseController(w), peer: peer, params: params})
+	}
+	code := statusLeft
+	switch {
+	case err == nil:
+		code = s.write(w, r, a)
+	case !left(r.Context(), err):
+		code = s.writeError(w, r, name, err)
+	}
+	s.metrics.observe(name, r.Method, code, time.Since(start))
+}
+
+// statusLeft stands in the metrics for a call whose caller left before there was an answer. Nothing is sent.
+const statusLeft = 499
+
+// run runs a handler. One that panics fails for its caller alone.
+func (s *Server) run(route *route, c *call) (a answer, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("a handler panicked", "route", route.path, "panic", p, "stack", string(debug.Stack()))
+			err = problem(client.Internal, "the daemon failed at this; its log says why")
+		}
+	}()
+	return route.run(s, c)
+}
+
+func (s *Server) writeError(w http.ResponseWriter, r *http.Request, route string, err error) int {
+	in := "body"
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		in = "query"
+	}
+	p := problemOf(err, in)
+	if p.Code == client.Internal {
+		s.log.Error("cannot answer a call", "route", route, "method", r.Method, "error", err)
+	}
+	return s.writeProblem(w, p)
+}

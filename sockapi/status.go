@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package sockapi
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+func status(s *Server, _ *call, _, _ none) (answer, error) {
+	st := s.status()
+	return answer{status: http.StatusOK, body: &st}, nil
+}
+
+func livez(*Server, *call, none, none) (answer, error) {
+	return answer{status: http.StatusOK, text: "ok\n"}, nil
+}
+
+type readyQuery struct {
+	Verbose bool `json:"verbose,omitempty" doc:"Answer every check as JSON, instead of a line of text."`
+}
+
+func readyz(s *Server, c *call, q readyQuery, _ none) (answer, error) {
+	checks := s.ready(c.request.Context())
+	body := client.Readiness{Ready: true, Checks: append([]client.Check{}, checks...)}
+	var failed []string
+	for _, check := range checks {
+		if !check.OK {
+			failed = append(failed, fmt.Sprintf("%s: %s", check.Name, check.Error))
+		}
+	}
+	a := answer{status: http.StatusOK, text: "ok\n"}
+	if len(failed) > 0 {
+		body.Ready = false
+		a = answer{status: http.StatusServiceUnavailable, text: "not ready: " + strings.Join(failed, "; ") + "\n"}
+	}
+	if q.Verbose {
+		a.text, a.body = "", &body
+	}
+	return a, nil
+}
+
+func metricsPage(s *Server, _ *call, _, _ none) (answer, error) {
+	return answer{status: http.StatusOK, page: s.metricsPage}, nil
+}
+
+func document(s *Server, _ *call, _, _ none) (answer, error) {
+	return answer{status: http.StatusOK, page: s.document}, nil
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package sockapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+
+	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+func step(s *Server, c *call, _ none, b client.StepRequest) (answer, error) {
+	facts, err := compact(b.Facts)
+	if err != nil {
+		return answer{}, err
+	}
+	res, err := s.engine.Step(c.request.Context(), c.id, c.peer.UID, engine.StepRequest{
+		Step: b.Step, State: engine.State(b.State), Facts: facts, Summary: b.Summary,
+	})
+	return answer{status: http.StatusOK, body: &client.StepResponse{
+		Ticket: wireTicket(res.Ticket), Next: wireNext(res.Next), Replayed: res.Replayed,
+	}}, err
+}
+
+func fail(s *Server, c *call, _ none, b client.FailureRequest) (answer, error) {
+	res, err := s.engine.Fail(c.request.Context(), c.id, c.peer.UID, engine.FailureRequest{
+		Step: b.Step, Error: b.Error, Final: b.Final,
+	})
+	return answer{status: http.StatusOK, body: &client.FailureResponse{
+		Ticket: wireTicket(res.Ticket), Next: wireNext(res.Next),
+	}}, err
+}
+
+func notify(s *Server, c *call, q waitQuery, b client.NotificationRequest) (answer, error) {
+	facts, err := compact(b.Facts)
+	if err != nil {
+		return answer{}, err
+	}
+	res, err := s.engine.Notify(c.request.Context(), c.id, c.peer.UID, engine.NotificationRequest{
+		Title: b.Title, Text: b.Text, Severity: b.Severity, Facts: facts, Channels: b.Channels, Wait: duration(q.Wait),
+	})
+	status := http.StatusOK
+	if res.Ticket.State == notifying {
+		status = http.StatusAccepted
+	}
+	return answer{status: status, body: &client.NotificationResponse{
+		Ticket: wireTicket(res.Ticket), Replayed: res.Replayed,
+	}}, err
+}
+
+// notifying is the state in which a notification is accepted and not delivered yet, the same in every flow.
+const notifying engine.State = "NOTIFYING"
+
+func finish(s *Server, c *call, _ none, b client.FinishRequest) (answer, error) {
+	t, err := s.engine.Finish(c.request.Context(), c.id, c.peer.UID, b.Summary)
+	return ticketAnswer(t, err)
+}
+
+// compact takes the white space between facts' tokens away, and leaves every name and value to the letter.
+func compact(facts json.RawMessage) (json.RawMessage, error) {
+	if facts == nil {
+		return nil, nil
+	}
+	var b bytes.Buffer
+	b.Grow(len(facts))
+	err := json.Compact(&b, facts)
+	return b.Bytes(), err
+}
