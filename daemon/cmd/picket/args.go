@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// arrange moves flags in front of the positionals, up to the first --, because the flag parser takes a flag behind a
+// positional for another positional, without a word. What follows -- stays as it is, with -- in front of it. "help COMMAND"
+// becomes "COMMAND --help".
+func arrange(app *cli.App, args []string) ([]string, error) {
+	if len(args) == 0 || args[len(args)-1] == "--generate-bash-completion" {
+		return args, nil
+	}
+	if len(args) > 1 && args[1] == "help" {
+		args = append(slices.Delete(slices.Clone(args), 1, 2), "--help")
+	}
+	path, commands := []string{app.Name}, app.Commands
+	takesValue := map[string]bool{}
+	addFlags(takesValue, append(clientFlags(), app.Flags...)) // so that --socket may also stand before the command
+	var flags, positionals, rest []string
+	for i := 1; i < len(args); i++ {
+		arg := args[i]
+		if arg == "--" {
+			rest = args[i:]
+			break
+		}
+		if arg == "--help" || arg == "-h" {
+			return append(path, "--help"), nil
+		}
+		if len(arg) > 1 && arg[0] == '-' {
+			flags = append(flags, arg)
+			name := strings.TrimPrefix(arg[1:], "-")
+			if !takesValue[name] {
+				continue
+			}
+			if i+1 == len(args) || args[i+1] == "--" {
+				return nil, exitf(exitUsage, "%s needs a value; see %s --help", arg, strings.Join(path, " "))
+			}
+			i++
+			flags = append(flags, args[i])
+			continue
+		}
+		if c := findCommand(commands, arg); c != nil {
+			path, commands = append(path, arg), c.Subcommands
+			addFlags(takesValue, c.Flags)
+			continue
+		}
+		commands = nil
+		positionals = append(positionals, arg)
+	}
+	out := slices.Concat(path, flags)
+	if len(positionals)+len(rest) > 0 {
+		out = slices.Concat(out, []string{"--"}, positionals, rest)
+	}
+	return out, nil
+}
+
+func addFlags(takesValue map[string]bool, flags []cli.Flag) {
+	for _, f := range flags {
+		for _, name := range f.Names() {
+			takesValue[name] = f.(cli.DocGenerationFlag).TakesValue()
+		}
+	}
+}
+
+func findCommand(commands []*cli.Command, name string) *cli.Command {
+	i := slices.IndexFunc(commands, func(c *cli.Command) bool { return c.HasName(name) })
+	if i < 0 {
+		return nil
+	}
+	return commands[i]
+}
+
+// split returns what stands before and behind the first -- of a command's arguments; found says whether there was one.
+func split(c *cli.Context) (before, behind []string, found bool) {
+	args := c.Args().Slice()
+	i := slices.Index(args, "--")
+	if i < 0 {
+		return args, nil, false
+	}
+	return args[:i], args[i+1:], true
+}
+
+// positionals returns exactly n arguments.
+func positionals(c *cli.Context, n int) ([]string, error) {
+	before, behind, _ := split(c)
+	args := slices.Concat(before, behind)
+	if len(args) != n {
+		return nil, usagef(c, "%d arguments are needed, not %d", n, len(args))
+	}
+	return args, nil
+}
+
+// ticketArgs returns the asset and the task: two arguments, or one ticket id, ASSET/TASK. A task has no slash.
+func ticketArgs(c *cli.Context) (asset, task string, err error) {
+	before, behind, _ := split(c)
+	args := slices.Concat(before, behind)
+	if len(args) == 1 {
+		if i := strings.LastIndexByte(args[0], '/'); i > 0 {
+			return args[0][:i], args[0][i+1:], nil
+		}
+	}
+	if len(args) != 2 {
+		return "", "", usagef(c, "an asset and a task are needed")
+	}
+	return args[0], args[1], nil
+}
+
+// usagef says what is wrong with the usage of a command, and what would be right.
+func usagef(c *cli.Context, format string, args ...any) error {
+	right := strings.TrimSpace(c.Command.HelpName + " " + c.Command.ArgsUsage)
+	return exitf(exitUsage, "%s; usage: %s", fmt.Sprintf(format, args...), right)
+}
+
+// onUsageError says the same of what the flag parser refused.
+func onUsageError(c *cli.Context, err error, _ bool) error {
+	message := strings.Replace(err.Error(), "flag provided but not defined: -", "there is no flag --", 1)
+	if before, ok := strings.CutSuffix(message, ": parse error"); ok {
+		message = before + ": a whole number is needed"
+	}
+	return exitf(exitUsage, "%s; see %s --help", message, c.Command.HelpName)
+}
+
+// groupAction is reached when none of a group's commands was named.
+func groupAction(commands []*cli.Command) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		var names []string
+		for _, sub := range commands {
+			if !sub.Hidden {
+				names = append(names, sub.Name)
+			}
+		}
+		what := "a command is missing"
+		if c.Args().Present() {
+			what = fmt.Sprintf("there is no command %q", c.Args().First())
+		}
+		return exitf(exitUsage, "%s; %s has %s; see %[2]s --help", what, c.Command.HelpName, strings.Join(names, ", "))
+	}
+}

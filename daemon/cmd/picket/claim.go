@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+)
+
+func claimCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "claim",
+		Usage: "claims on this host",
+		Subcommands: []*cli.Command{
+			{
+				Name:   "ls",
+				Usage:  "list your claims, or everybody's for root",
+				Flags:  jsonFlags(),
+				Action: claimLs,
+			},
+			{
+				Name:      "release",
+				Usage:     "end a claim; its ticket stays as it is",
+				ArgsUsage: "ID",
+				Flags:     clientFlags(),
+				Action: func(c *cli.Context) error {
+					args, err := positionals(c, 1)
+					if err != nil {
+						return err
+					}
+					return connect(c).Release(c.Context, args[0])
+				},
+			},
+		},
+	}
+}
+
+func claimLs(c *cli.Context) error {
+	if _, err := positionals(c, 0); err != nil {
+		return err
+	}
+	r, err := connect(c).Claims(c.Context)
+	if err != nil {
+		return err
+	}
+	return answer(c, r, func(w io.Writer) {
+		t := table{{"CLAIM", "TICKET", "TOKEN", "STATUS", "TRUSTED", "PID", "UID", "SINCE"}}
+		for _, cl := range r.Claims {
+			pid := "-"
+			if cl.PID != nil {
+				pid = strconv.Itoa(*cl.PID)
+			}
+			t.row(cl.ID, cl.Ticket, strconv.FormatInt(cl.Token, 10), cl.Status, millis(cl.TrustedMS), pid,
+				strconv.FormatUint(uint64(cl.UID), 10), clock(cl.Since))
+		}
+		t.print(w)
+	})
+}
+
+func heartbeatCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "heartbeat",
+		Usage: "give a sign of life for a claim that promised them",
+		Flags: claimFlags(),
+		Action: func(c *cli.Context) error {
+			if _, err := positionals(c, 0); err != nil {
+				return err
+			}
+			id, err := claimID(c)
+			if err != nil {
+				return err
+			}
+			r, err := connect(c).Heartbeat(c.Context, id)
+			if err != nil {
+				return err
+			}
+			return done(c, r, "%s is held", r.Ticket)
+		},
+	}
+}
+
+func finishCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "finish",
+		Usage: "finish the claim's ticket and release the claim",
+		Flags: claimFlags(&cli.StringFlag{Name: "summary", Usage: "a line for people, `TEXT`"}),
+		Action: func(c *cli.Context) error {
+			if _, err := positionals(c, 0); err != nil {
+				return err
+			}
+			id, err := claimID(c)
+			if err != nil {
+				return err
+			}
+			r, err := connect(c).Finish(c.Context, id, c.String("summary"))
+			if err != nil {
+				return err
+			}
+			return done(c, r, "%s", fmt.Sprintf("%s is %s", r.ID, r.State))
+		},
+	}
+}

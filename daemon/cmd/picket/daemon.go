@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/picketd/picket/daemon"
+)
+
+// stopTimeout bounds the clean stop of picket dev.
+const stopTimeout = 10 * time.Second
+
+func daemonCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "daemon",
+		Usage: "run the daemon of this host",
+		Flags: []cli.Flag{
+			&cli.StringFlag{
+				Name: "config", Usage: "the configuration, a `FILE`; default: /etc/picket/picket.toml", EnvVars: []string{"PICKET_CONFIG"},
+				TakesFile: true,
+			},
+			&cli.BoolFlag{Name: "check", Usage: "only check the configuration; exits with 78 when it is wrong"},
+		},
+		Action: func(c *cli.Context) error {
+			if _, err := positionals(c, 0); err != nil {
+				return err
+			}
+			config, err := daemon.LoadConfig(c.String("config"))
+			if err != nil {
+				return configError(err)
+			}
+			if c.Bool("check") {
+				_, err := fmt.Fprintln(c.App.Writer, "The configuration is good.")
+				return err
+			}
+			d, err := daemon.New(config, daemon.Options{})
+			if err != nil {
+				return configError(err)
+			}
+			ctx, stop := untilSignal(c.Context)
+			defer stop()
+			return configError(d.Run(ctx))
+		},
+	}
+}
+
+// configError gives what is wrong with the configuration its exit code.
+func configError(err error) error {
+	if errors.Is(err, daemon.ErrConfig) {
+		return &exitError{exitConfig, err.Error()}
+	}
+	return err
+}
+
+// untilSignal is a context that INT and TERM end; a second one ends the process at once.
+func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(parent, syscall.SIGINT, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+func devCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "dev",
+		Usage: "try Picket: a daemon with a Redis of its own, nothing to install, nothing kept",
+		Flags: []cli.Flag{&cli.StringFlag{Name: "socket", Usage: "the daemon's socket, a `PATH`; default: in a folder of its own"}},
+		Action: func(c *cli.Context) (err error) {
+			if _, err := positionals(c, 0); err != nil {
+				return err
+			}
+			dev, err := daemon.NewDev()
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, os.RemoveAll(dev.Dir)) }()
+			if socket := c.String("socket"); socket != "" {
+				dev.Config.Socket.Path = socket
+			}
+			ctx, stop := untilSignal(c.Context)
+			defer stop()
+			return runDev(ctx, dev, c.App.Writer)
+		},
+	}
+}
+
+// runDev runs the embedded Redis and a daemon until ctx is done or one of them fails.
+func runDev(ctx context.Context, dev daemon.Dev, out io.Writer) (err error) {
+	redis, err := startEmbeddedRedis(dev.RedisAddr, dev.RedisPassword)
+	if err != nil {
+		return err
+	}
+	defer redis.stop()
+	d, err := daemon.New(dev.Config, daemon.Options{})
+	if err != nil {
+		return configError(err)
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		defer cancel()
+		err = errors.Join(err, d.Stop(ctx))
+	}()
+	if err := d.Start(); err != nil {
+		return err
+	}
+	dev.PrintBanner(out)
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-redis.ended:
+		return errors.New("the embedded Redis has ended")
+	}
+}
+
+func embeddedRedisCommand() *cli.Command {
+	return &cli.Command{
+		Name:   "embedded-redis",
+		Hidden: true,
+		Usage:  "serve an in-memory Redis until standard input closes; its first line is the password",
+		Flags:  []cli.Flag{&cli.StringFlag{Name: "addr", Usage: "`HOST:PORT` or unix:///PATH"}},
+		Action: func(c *cli.Context) error {
+			if _, err := positionals(c, 0); err != nil {
+				return err
+			}
+			var password string
+			if _, err := fmt.Fscanln(c.App.Reader, &password); err != nil {
+				return exitf(exitUsage, "a password is needed on the first line of standard input")
+			}
+			ctx, cancel := context.WithCancel(c.Context)
+			defer cancel()
+			go func() {
+				_, _ = io.Copy(io.Discard, c.App.Reader) // until whoever started this process ends, or closes it
+				cancel()
+			}()
+			return daemon.RunEmbeddedRedis(ctx, c.String("addr"), password)
+		},
+	}
+}
+
+func versionCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "version",
+		Usage: "print the version",
+		Flags: []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print it as one JSON object"}},
+		Action: func(c *cli.Context) error {
+			if _, err := positionals(c, 0); err != nil {
+				return err
+			}
+			v := daemon.Version()
+			return answer(c, v, func(w io.Writer) {
+				fmt.Fprintf(w, "picket %s (commit %s, %s)\n", v.Version, v.Commit, v.GoVersion)
+			})
+		},
+	}
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// The exit codes, where they can be those of sysexits.h.
+const (
+	exitFailed      = 1   // the ticket is FAILED, done says no, what was asked for is not there
+	exitUsage       = 64  // wrong usage
+	exitData        = 65  // bad input, or not allowed by the flow
+	exitUnavailable = 69  // the daemon or Redis is not reachable
+	exitTempFail    = 75  // held by another, or try later
+	exitNoPerm      = 77  // not permitted
+	exitConfig      = 78  // configuration
+	exitLost        = 124 // the claim was lost, or a write was refused as stale
+	exitInternal    = 125 // exec: a failure of Picket's own
+	exitCannotRun   = 126 // exec: the command cannot be run
+	exitNotFound    = 127 // exec: there is no such command
+	exitSignal      = 128 // exec: plus the signal that ended the command
+)
+
+// codeExits says how each code of the socket API ends a command.
+var codeExits = map[client.Code]int{
+	client.BadRequest:        exitData,
+	client.Invalid:           exitData,
+	client.InvalidAsset:      exitData,
+	client.InvalidTask:       exitData,
+	client.UnknownFlow:       exitData,
+	client.UnknownStep:       exitData,
+	client.UnknownChannel:    exitData,
+	client.IllegalTransition: exitData,
+	client.StepConflict:      exitData,
+	client.ContentConflict:   exitData,
+	client.FlowMismatch:      exitData,
+	client.BodyTooLarge:      exitData,
+	client.Forbidden:         exitNoPerm,
+	client.TicketNotFound:    exitFailed,
+	client.IntentNotFound:    exitFailed,
+	client.NotFound:          exitFailed,
+	client.MethodNotAllowed:  exitFailed,
+	client.Internal:          exitFailed,
+	client.ClaimNotFound:     exitLost,
+	client.ClaimLost:         exitLost,
+	client.StaleToken:        exitLost,
+	client.LockHeld:          exitTempFail,
+	client.TooManyClaims:     exitTempFail,
+	client.Draining:          exitTempFail,
+	client.StoreUnavailable:  exitUnavailable,
+	client.OutboxUnavailable: exitUnavailable,
+}
+
+// exitError ends the command with a code; without a message nothing is printed.
+type exitError struct {
+	code    int
+	message string
+}
+
+func (e *exitError) Error() string { return e.message }
+
+func exitf(code int, format string, args ...any) error {
+	return &exitError{code, fmt.Sprintf(format, args...)}
+}
+
+// jsonError is an error of a command that was asked for JSON.
+type jsonError struct{ error }
+
+func (e *jsonError) Unwrap() error { return e.error }
+
+// exitCode maps what a command ended with to its exit code.
+func exitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	if e, ok := errors.AsType[*exitError](err); ok {
+		return e.code
+	}
+	if p, ok := errors.AsType[*client.Problem](err); ok {
+		if code, ok := codeExits[p.Code]; ok {
+			return code
+		}
+		return exitFailed
+	}
+	if errors.Is(err, client.ErrUnreachable) {
+		return exitUnavailable
+	}
+	return exitFailed
+}
+
+// report prints an error for people, or as the daemon's problem for programs.
+func report(w io.Writer, err error) {
+	if err == nil || err.Error() == "" {
+		return
+	}
+	if _, ok := errors.AsType[*jsonError](err); ok {
+		if p, ok := errors.AsType[*client.Problem](err); ok {
+			_ = json.NewEncoder(w).Encode(p)
+			return
+		}
+	}
+	message := err.Error()
+	if op, ok := errors.AsType[*net.OpError](err); ok && errors.Is(err, client.ErrUnreachable) {
+		message = fmt.Sprintf("cannot reach the daemon at %s: %v; picket daemon must run there, or --socket or PICKET_SOCKET name "+
+			"another", op.Addr, op.Err)
+	}
+	for line := range strings.SplitSeq(message, "\n") {
+		fmt.Fprintf(w, "picket: %s\n", clean(line))
+	}
+}

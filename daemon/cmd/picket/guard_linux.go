@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// guard runs one command under one claim, and ends it when the claim cannot be relied upon any more: before anyone else can
+// hold the lock.
+type guard struct {
+	client *client.Client
+	claim  client.Claim
+	margin time.Duration // between the end of trust and the end of the lock
+	errs   io.Writer
+
+	deadline time.Duration // of trust, on CLOCK_BOOTTIME
+	killAt   time.Duration // when what is left of the command is killed, on CLOCK_BOOTTIME; set with lost
+	lost     string        // why the command is ended; empty while it is not
+	released bool          // the command gave the claim back itself and may go on without it
+}
+
+// run runs the command to its end and returns its exit code, or 124 when the claim was lost.
+func (g *guard) run(path string, argv, env []string) (int, error) {
+	// The answer to a claim that had to wait does not tell when the trust began: ask once more.
+	switch first := g.look(); {
+	case first.lost != "":
+		g.lost = first.lost
+		return exitLost, exitf(exitLost, "the claim on %s was lost (%s) before the command was started", g.claim.Ticket, first.lost)
+	case first.deadline == 0:
+		return 0, exitf(exitInternal, "cannot watch the claim on %s: the daemon does not answer", g.claim.Ticket)
+	default:
+		g.deadline = first.deadline
+	}
+	clock, err := newAlarm()
+	if err != nil {
+		return 0, err
+	}
+	defer clock.stop()
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, forwarded()...)
+	defer signal.Stop(signals)
+
+	runtime.LockOSThread() // see startChild
+	defer runtime.UnlockOSThread()
+	ch, err := startChild(path, argv, env)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	sights, watched := make(chan sight), make(chan struct{})
+	go func() {
+		defer close(watched)
+		watch(ctx, g.client, g.claim.ID, sights)
+	}()
+	defer func() {
+		cancel()
+		<-watched
+	}()
+	return g.attend(ch, clock, signals, sights), nil
+}
+
+// attend stays with the running command. After every event the deadline is looked at first: this process may have stood
+// still.
+func (g *guard) attend(ch *child, clock *alarm, signals <-chan os.Signal, sights <-chan sight) int {
+	clock.set(g.deadline)
+	for {
+		var s sight
+		var sig os.Signal
+		var stopped bool
+		select {
+		case <-ch.ended:
+			code := ch.reap()
+			if g.lost != "" {
+				ch.sweep(g.killAt)
+				return exitLost
+			}
+			return code
+		case seen, ok := <-sights:
+			if !ok {
+				sights = nil
+			}
+			s = seen
+		case sig = <-signals:
+		case <-ch.stopped:
+			stopped = true
+		case <-clock.C:
+		}
+		if stopped && ch.foreground && g.lost == "" {
+			ch.suspend()
+			// The command stood still as well, so its claim may be looked at anew before the deadline is.
+			s, sig = g.look(), syscall.SIGCONT
+			g.deadline = max(g.deadline, s.deadline)
+			clock.set(g.deadline)
+		}
+		now := boottime()
+		switch {
+		case g.lost != "":
+			if now >= g.killAt {
+				ch.signal(syscall.SIGKILL)
+			}
+		case g.released:
+		case now >= g.deadline:
+			g.end(ch, clock, "no answer from the daemon for as long as it could be trusted")
+		case s.lost != "":
+			g.end(ch, clock, s.lost)
+		case s.released:
+			g.released = true
+		case s.deadline > g.deadline:
+			g.deadline = s.deadline
+			clock.set(g.deadline)
+		}
+		if sig == syscall.SIGCONT {
+			ch.resume()
+		} else if sig != nil {
+			ch.signal(sig.(syscall.Signal))
+		}
+	}
+}
+
+// end begins to end the command. It has two thirds of the margin for it, counted from the deadline at latest.
+func (g *guard) end(ch *child, clock *alarm, reason string) {
+	g.lost = reason
+	g.killAt = min(boottime(), g.deadline) + g.margin*2/3
+	fmt.Fprintf(g.errs, "picket: the claim on %s was lost (%s): the command is ended\n", clean(g.claim.Ticket), clean(reason))
+	ch.terminate()
+	clock.set(g.killAt)
+}
+
+// look asks once what the daemon says of the claim, and does not wait long for it.
+func (g *guard) look() sight {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	return look(ctx, g.client, g.claim.ID, 0)
+}
+
+// forwarded are the signals that are passed on to the command's group, but for those that this process was told to ignore
+// (nohup) and its command with it.
+func forwarded() []os.Signal {
+	var signals []os.Signal
+	for _, s := range []os.Signal{
+		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH,
+		syscall.SIGCONT,
+	} {
+		if !signal.Ignored(s) {
+			signals = append(signals, s)
+		}
+	}
+	return signals
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"io"
+	"os"
+
+	"github.com/urfave/cli/v2"
+)
+
+func main() {
+	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run runs one command line and returns its exit code.
+func run(args []string, in io.Reader, out, errs io.Writer) int {
+	app := newApp()
+	app.Reader, app.Writer, app.ErrWriter = in, out, errs
+	args, err := arrange(app, args)
+	if err == nil {
+		err = app.Run(args)
+	}
+	report(errs, err)
+	return exitCode(err)
+}
+
+// newApp builds the tree of commands anew, because flags keep the values that they were given.
+func newApp() *cli.App {
+	app := &cli.App{
+		Name:                      "picket",
+		Usage:                     "locks, tickets and notifications for scanning agents",
+		HideVersion:               true,
+		HideHelpCommand:           true, // see arrange
+		EnableBashCompletion:      true,
+		DisableSliceFlagSeparator: true,
+		ExitErrHandler:            func(*cli.Context, error) {}, // or urfave exits by itself
+		Commands: []*cli.Command{
+			daemonCommand(), devCommand(), embeddedRedisCommand(),
+			execCommand(), doneCommand(), stepCommand(), notifyCommand(), failCommand(), finishCommand(), heartbeatCommand(),
+			ticketCommand(), claimCommand(), outboxCommand(), statusCommand(),
+			versionCommand(), completionCommand(),
+		},
+	}
+	app.Action = groupAction(app.Commands)
+	app.OnUsageError = onUsageError
+	for _, c := range app.Commands {
+		finishTree(c)
+	}
+	app.Setup()
+	return app
+}
+
+// finishTree gives every command what all have in common.
+func finishTree(c *cli.Command) {
+	c.OnUsageError = onUsageError
+	c.HideHelpCommand = true // or an asset named "help" could not be an argument
+	for _, sub := range c.Subcommands {
+		finishTree(sub)
+	}
+	if len(c.Subcommands) > 0 {
+		c.Action = groupAction(c.Subcommands)
+		return
+	}
+	action := c.Action
+	c.Action = func(ctx *cli.Context) error {
+		err := action(ctx)
+		if err != nil && ctx.Bool("json") {
+			return &jsonError{err}
+		}
+		return err
+	}
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+func outboxCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "outbox",
+		Usage: "notifications on their way from this host",
+		Subcommands: []*cli.Command{
+			{
+				Name:  "ls",
+				Usage: "list the intents that are not closed",
+				Flags: jsonFlags(&cli.StringFlag{Name: "status", Usage: "only those that are staged, committed, adopted or closed"}),
+				Action: func(c *cli.Context) error {
+					if _, err := positionals(c, 0); err != nil {
+						return err
+					}
+					r, err := connect(c).Outbox(c.Context, c.String("status"))
+					if err != nil {
+						return err
+					}
+					return answer(c, r, func(w io.Writer) { intentTable(r.Intents).print(w) })
+				},
+			},
+			{
+				Name:      "show",
+				Usage:     "show the intents of a ticket",
+				ArgsUsage: "ASSET TASK",
+				Flags:     jsonFlags(),
+				Action: func(c *cli.Context) error {
+					asset, task, err := ticketArgs(c)
+					if err != nil {
+						return err
+					}
+					r, err := connect(c).OutboxTicket(c.Context, asset, task)
+					if err != nil {
+						return err
+					}
+					return answer(c, r, func(w io.Writer) { intentTable(r.Intents).print(w) })
+				},
+			},
+		},
+	}
+}
+
+// intentTable has a row for each channel of each intent.
+func intentTable(intents []client.Intent) table {
+	t := table{{"TICKET", "RUN", "INTENT", "ORIGIN", "SINCE", "CHANNEL", "STATUS", "ATTEMPTS", "DUE", "ERROR"}}
+	for _, in := range intents {
+		for _, name := range slices.Sorted(maps.Keys(in.Channels)) {
+			d := in.Channels[name]
+			t.row(in.Ticket, strconv.FormatInt(in.Run, 10), in.ID, in.Status, clock(in.CreatedAt), name, d.Status,
+				strconv.Itoa(d.Attempts), clockOr(d.Due, "-"), d.Error)
+		}
+	}
+	return t
+}

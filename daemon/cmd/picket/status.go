@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+func statusCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "status",
+		Usage: "show how the daemon is; exits with 1 when it is not ready",
+		Flags: jsonFlags(),
+		Action: func(c *cli.Context) error {
+			if _, err := positionals(c, 0); err != nil {
+				return err
+			}
+			s, err := connect(c).Status(c.Context)
+			if err != nil {
+				return err
+			}
+			if err := answer(c, s, func(w io.Writer) { printStatus(w, s) }); err != nil {
+				return err
+			}
+			if !s.Ready {
+				return &exitError{code: exitFailed}
+			}
+			return nil
+		},
+	}
+}
+
+func printStatus(w io.Writer, s client.Status) {
+	ready := "ready"
+	if s.Draining {
+		ready = "stopping"
+	} else if !s.Ready {
+		ready = "not ready"
+	}
+	table{
+		{"DAEMON", ready},
+		{"version", s.Version},
+		{"host", s.Host},
+		{"identity", s.ID},
+		{"pid", strconv.Itoa(s.PID)},
+		{"since", clock(s.StartedAt)},
+		{"lock ttl", millis(s.LockTTLMS)},
+		{"claims", strconv.Itoa(s.Claims)},
+		{"outbox", fmt.Sprintf("%d staged, %d ready, the oldest for %s", s.Outbox.Staged, s.Outbox.Ready, millis(s.Outbox.OldestAgeMS))},
+	}.print(w)
+	checks := table{{"CHECK", "OK", "ERROR"}}
+	for _, c := range s.Checks {
+		checks.row(c.Name, map[bool]string{true: "yes", false: "no"}[c.OK], c.Error)
+	}
+	section(w, checks)
+	channels := table{{"CHANNEL", "TYPE", "FROM SEVERITY", "AT MOST ONCE"}}
+	for _, c := range s.Channels {
+		channels.row(c.Name, c.Type, c.MinSeverity, map[bool]string{true: "yes", false: "no"}[c.AtMostOnce])
+	}
+	section(w, channels)
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/mattn/go-runewidth"
+	"github.com/urfave/cli/v2"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// The terminal states of every flow.
+const (
+	stateFinished = "FINISHED"
+	stateFailed   = "FAILED"
+)
+
+func ticketCommand() *cli.Command {
+	selection := []cli.Flag{
+		&cli.StringFlag{Name: "asset", Usage: "only of this `ASSET`"},
+		&cli.StringFlag{Name: "state", Usage: "only in this `STATE`"},
+	}
+	return &cli.Command{
+		Name:  "ticket",
+		Usage: "what has been established about an asset in a task",
+		Subcommands: []*cli.Command{
+			{
+				Name: "show", Usage: "show a ticket", ArgsUsage: "ASSET TASK",
+				Flags: jsonFlags(), Action: ticketShow,
+			},
+			{
+				Name: "ls", Usage: "list tickets, the one written last first",
+				Flags: jsonFlags(append(slices.Clone(selection),
+					&cli.IntFlag{Name: "limit", Usage: "at most `N`", Value: 50},
+					&cli.StringFlag{Name: "cursor", Usage: "go on after an earlier page's `CURSOR`"})...),
+				Action: ticketLs,
+			},
+			{
+				Name: "history", Usage: "show a ticket's accepted and refused writes", ArgsUsage: "ASSET TASK",
+				Flags: jsonFlags(), Action: ticketHistory,
+			},
+			{
+				Name: "export", Usage: "write tickets with their histories as JSON Lines, for an archive",
+				Description: `A line is {"ticket": …, "history": {"events": …, "refused": …}}.`,
+				Flags:       clientFlags(selection...), Action: ticketExport,
+			},
+		},
+	}
+}
+
+func ticketShow(c *cli.Context) error {
+	asset, task, err := ticketArgs(c)
+	if err != nil {
+		return err
+	}
+	t, err := connect(c).Ticket(c.Context, asset, task)
+	if err != nil {
+		return err
+	}
+	return answer(c, client.TicketBody{Ticket: t}, func(w io.Writer) { printTicket(w, t) })
+}
+
+func printTicket(w io.Writer, t client.Ticket) {
+	head := table{{"TICKET", t.ID}}
+	head.row("state", t.State)
+	head.row("flow", t.Flow)
+	head.row("run", strconv.FormatInt(t.Run, 10))
+	head.row("token", strconv.FormatInt(t.Token, 10))
+	head.row("holder", holderText(t.Holder))
+	head.row("created", clock(t.CreatedAt))
+	head.row("updated", clock(t.UpdatedAt))
+	if t.Summary != "" {
+		head.row("summary", t.Summary)
+	}
+	if f := t.Failure; f != nil {
+		head.row("failure", fmt.Sprintf("%s: %s (%d times, last at %s)", f.Step, f.Error, f.Count, clock(f.At)))
+	}
+	if n := t.Notification; n != nil {
+		head.row("told", fmt.Sprintf("%s (%s)", n.Title, n.Severity))
+	}
+	head.print(w)
+
+	steps := table{{"STEP", "STATE", "TOKEN", "HOST", "AT", "SUMMARY", "FACTS"}}
+	for _, name := range slices.SortedFunc(maps.Keys(t.Steps), func(a, b string) int { return t.Steps[a].At.Compare(t.Steps[b].At) }) {
+		s := t.Steps[name]
+		steps.row(name, s.State, strconv.FormatInt(s.Token, 10), s.Host, clock(s.At), s.Summary, brief(s.Facts))
+	}
+	section(w, steps)
+	channels := table{{"CHANNEL", "STATUS", "ATTEMPTS", "AT", "HOST", "ERROR"}}
+	for _, name := range slices.Sorted(maps.Keys(t.Delivery)) {
+		d := t.Delivery[name]
+		channels.row(name, d.Status, strconv.FormatInt(d.Attempts, 10), clockOr(d.At, "-"), d.Host, d.Error)
+	}
+	section(w, channels)
+}
+
+// brief is the beginning of facts; --json has the whole.
+func brief(facts json.RawMessage) string {
+	var b bytes.Buffer
+	if err := json.Compact(&b, facts); err != nil {
+		return ""
+	}
+	return runewidth.Truncate(clean(b.String()), 60, "…")
+}
+
+func ticketLs(c *cli.Context) error {
+	if _, err := positionals(c, 0); err != nil {
+		return err
+	}
+	r, err := connect(c).Tickets(c.Context, client.TicketQuery{
+		Asset: c.String("asset"), State: c.String("state"), Limit: c.Int("limit"), Cursor: c.String("cursor"),
+	})
+	if err != nil {
+		return err
+	}
+	return answer(c, r, func(w io.Writer) {
+		t := table{{"TICKET", "STATE", "RUN", "TOKEN", "HOLDER", "UPDATED", "SUMMARY"}}
+		for _, k := range r.Tickets {
+			holder := "-"
+			if k.Holder != nil {
+				holder = k.Holder.Host
+			}
+			t.row(k.ID, k.State, strconv.FormatInt(k.Run, 10), strconv.FormatInt(k.Token, 10), holder, clock(k.UpdatedAt), k.Summary)
+		}
+		t.print(w)
+		if r.Cursor != "" {
+			fmt.Fprintf(c.App.ErrWriter, "There are more: --cursor %s\n", clean(r.Cursor))
+		}
+	})
+}
+
+func ticketHistory(c *cli.Context) error {
+	asset, task, err := ticketArgs(c)
+	if err != nil {
+		return err
+	}
+	h, err := connect(c).History(c.Context, asset, task)
+	if err != nil {
+		return err
+	}
+	return answer(c, h, func(w io.Writer) {
+		t := table{{"SEQ", "AT", "EVENT", "FROM", "TO", "STEP", "TOKEN", "HOST", "AGENT", "REASON"}}
+		for _, e := range h.Events {
+			t.row(strconv.FormatInt(e.Seq, 10), clock(e.At), e.Event, e.From, e.To, e.Step, strconv.FormatInt(e.Token, 10),
+				e.Host, e.Agent, e.Reason)
+		}
+		t.print(w)
+		refused := table{{"REFUSED", "AT", "EVENT", "STATE", "WANTED", "STEP", "TOKEN", "HOST", "AGENT", "REASON"}}
+		for _, e := range h.Refused {
+			refused.row(strconv.FormatInt(max(e.Count, 1), 10)+"×", clock(e.At), e.Event, e.From, e.To, e.Step,
+				strconv.FormatInt(e.Token, 10), e.Host, e.Agent, e.Reason)
+		}
+		section(w, refused)
+	})
+}
+
+// exported is a line of ticket export.
+type exported struct {
+	Ticket  client.Ticket  `json:"ticket"`
+	History client.History `json:"history"`
+}
+
+func ticketExport(c *cli.Context) error {
+	if _, err := positionals(c, 0); err != nil {
+		return err
+	}
+	cl := connect(c)
+	q := client.TicketQuery{Asset: c.String("asset"), State: c.String("state"), Limit: 1000}
+	for {
+		page, err := cl.Tickets(c.Context, q)
+		if err != nil {
+			return err
+		}
+		for _, t := range page.Tickets {
+			var line exported
+			line.Ticket, err = cl.Ticket(c.Context, t.Asset, t.Task) // listings leave facts out
+			if err == nil {
+				line.History, err = cl.History(c.Context, t.Asset, t.Task)
+			}
+			if p, ok := errors.AsType[*client.Problem](err); ok && p.Code == client.TicketNotFound {
+				continue // its time ran out in between
+			}
+			if err != nil {
+				return err
+			}
+			if err := printJSON(c.App.Writer, line); err != nil {
+				return err
+			}
+		}
+		if q.Cursor = page.Cursor; q.Cursor == "" {
+			return nil
+		}
+	}
+}
