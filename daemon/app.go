@@ -4,31 +4,125 @@
 package daemon
 
 import (
-	"context"
+	"crypto/rand"
+	"io"
 	"log/slog"
+	"os"
+	"sync"
+	"time"
 
-	"github.com/picketd/picket/sockapi/client"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/notifier"
+	"github.com/picketd/picket/outbox"
 )
 
 // Options is what New needs beside the configuration.
 type Options struct {
 	Logger *slog.Logger // Defaults to NewLogger(os.Stderr)
+	Output io.Writer    // where channels of type log write. Defaults to Logger
 }
 
-// Daemon is the whole, wired.
-type Daemon struct{}
+// Daemon is the whole, wired. It starts once.
+type Daemon struct {
+	config   Config
+	output   io.Writer
+	log      *slog.Logger
+	registry *prometheus.Registry
+	redis    redis.UniversalClient
+	channels []notifier.ChannelConfig
+	settings *settingsWatch
+	run      string     // this run's random id
+	failed   chan error // capacity 1: why the daemon cannot go on
 
-// New wires and starts nothing. An ErrConfig is a matter of the configuration.
-func New(c Config, o Options) (*Daemon, error) { panic("contract") }
+	mu        sync.Mutex // guards what follows
+	phase     phase
+	startedAt time.Time
+	parts     []part // what is started, the last first to stop
+	outbox    *outbox.Store
+	engine    *engine.Engine
+}
 
-// Run starts, tells systemd, and stops when ctx is done. It returns nil after a clean stop.
-func (d *Daemon) Run(ctx context.Context) error { panic("contract") }
+// phase is where a Daemon is in its life.
+type phase int
 
-// Start starts everything, or nothing.
-func (d *Daemon) Start() error { panic("contract") }
+const (
+	fresh phase = iota
+	started
+	draining
+	stopped
+)
 
-// Stop stops everything and frees no live lock. It is idempotent, needs no Start and is bounded by ctx.
-func (d *Daemon) Stop(ctx context.Context) error { panic("contract") }
+// New checks the configuration, reads the secrets that it names, and starts nothing. An ErrConfig is a matter of the
+// configuration.
+func New(c Config, o Options) (*Daemon, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if o.Logger == nil {
+		o.Logger = NewLogger(os.Stderr)
+	}
+	channels, err := c.notifierChannels()
+	if err != nil {
+		return nil, configError{err.Error()}
+	}
+	client, err := c.Redis.client()
+	if err != nil {
+		return nil, configError{err.Error()}
+	}
+	redis.SetLogger(redisLog{o.Logger})
+	for _, w := range c.warnings() {
+		o.Logger.Warn(w)
+	}
+	return &Daemon{
+		config:   c,
+		output:   o.Output,
+		log:      o.Logger,
+		registry: newRegistry(),
+		redis:    client,
+		channels: channels,
+		settings: newSettingsWatch(client, o.Logger),
+		run:      rand.Text(),
+		failed:   make(chan error, 1),
+	}, nil
+}
 
-// Status is what GET /v1/status answers.
-func (d *Daemon) Status() client.Status { panic("contract") }
+// notifierChannels are the channels with their secrets.
+func (c Config) notifierChannels() ([]notifier.ChannelConfig, error) {
+	var channels []notifier.ChannelConfig
+	for _, ch := range c.Channels {
+		url, err := ch.url()
+		if err != nil {
+			return nil, err
+		}
+		secret, err := ch.secret()
+		if err != nil {
+			return nil, err
+		}
+		channels = append(channels, notifier.ChannelConfig{
+			Name: ch.Name, Type: ch.Type, URL: url, Secret: secret, Command: ch.Command, Timeout: time.Duration(ch.Timeout),
+			AtMostOnce: ch.AtMostOnce, MinSeverity: ch.MinSeverity, Flows: ch.Flows, Rate: ch.Rate, Insecure: ch.Insecure,
+		})
+	}
+	return channels, nil
+}
+
+// engineConfig is the engine's share of the configuration.
+func (d *Daemon) engineConfig(store *outbox.Store, render func(string, engine.Message) ([]byte, error)) engine.Config {
+	c := d.config
+	e := engine.Config{
+		Redis: d.redis, Outbox: store, Render: render, Gate: d.settings.gate,
+		Host: c.Host, Prefix: c.Redis.Prefix, TTL: time.Duration(c.Lock.TTL),
+		MaxHold: time.Duration(c.Claims.MaxHold), MaxHoldLimit: time.Duration(c.Claims.MaxHoldLimit), MaxPerUID: c.Claims.MaxPerUID,
+		Keep: time.Duration(c.Tickets.Keep), KeepGrants: time.Duration(c.Tickets.KeepGrants),
+		Logger: d.log, Registry: d.registry,
+	}
+	for _, ch := range c.Channels {
+		e.Channels = append(e.Channels, engine.Channel{
+			Name: ch.Name, Type: ch.Type, MinSeverity: ch.MinSeverity, Flows: ch.Flows, AtMostOnce: ch.AtMostOnce,
+		})
+	}
+	return e
+}

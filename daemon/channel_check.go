@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/notifier"
 )
 
 var (
@@ -116,9 +117,9 @@ func (ch Channel) secret() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := parseSecret(s)
+	key, err := notifier.ParseSecret([]byte(s))
 	if err != nil {
-		return nil, fmt.Errorf("what is in %s: %w", ch.SecretFile, err)
+		return nil, fmt.Errorf("cannot use %s: %w", ch.SecretFile, err)
 	}
 	return key, nil
 }

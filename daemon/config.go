@@ -29,7 +29,7 @@ const (
 type Config struct {
 	Host       string       `toml:"host"`        // a label for people. Defaults to the machine's host name
 	StateDir   string       `toml:"state_dir"`   // of outbox.db. Defaults to $STATE_DIRECTORY, else /var/lib/picket
-	AdminGroup string       `toml:"admin_group"` // whose members may call as an admin, beside root. Defaults to picket-admin
+	AdminGroup string       `toml:"admin_group"` // whose members are admins, beside root; empty: nobody else. Defaults to picket-admin
 	Socket     SocketConfig `toml:"socket"`
 	Redis      RedisConfig  `toml:"redis"`
 	Lock       LockConfig   `toml:"lock"`
@@ -45,7 +45,7 @@ type Config struct {
 type SocketConfig struct {
 	Path  string `toml:"path"`  // unused under socket activation. Defaults to /run/picket/picket.sock
 	Mode  string `toml:"mode"`  // octal. Defaults to 0660
-	Group string `toml:"group"` // Defaults to picket
+	Group string `toml:"group"` // empty: the daemon's own. Defaults to picket
 
 	groupSet bool // it stands in the file: its lack is an error, not a warning
 }

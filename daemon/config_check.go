@@ -6,6 +6,7 @@ package daemon
 import (
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 
 const (
 	maxSocketPath = 107       // bytes: sun_path without its final NUL
+	maxSocketDir  = 86        // bytes: the socket is made in a folder inside it, /.picket-NNNNNNNNNN/s
 	spareLife     = time.Hour // by which tickets and grants outlive the longest claim
 )
 
@@ -48,7 +50,6 @@ func (c Config) check() []problem {
 	k.demand(c.Host != "" && len(c.Host) <= 256 && !strings.ContainsFunc(c.Host, unicode.IsControl), "host",
 		"must be a name of 1 to 256 bytes without control characters")
 	k.demand(filepath.IsAbs(c.StateDir), "state_dir", "must be an absolute path")
-	k.demand(c.AdminGroup != "", "admin_group", "must be a group's name; only root is an admin if that group is empty")
 	k.group("admin_group", c.AdminGroup, c.adminGroupSet)
 	c.Socket.check(&k)
 	c.Redis.check(&k)
@@ -65,7 +66,8 @@ func (c Config) check() []problem {
 }
 
 func (s SocketConfig) check(k *checker) {
-	k.demand(filepath.IsAbs(s.Path) && len(s.Path) <= maxSocketPath, "socket.path", "must be an absolute path of at most %d bytes", maxSocketPath)
+	k.demand(filepath.IsAbs(s.Path) && len(s.Path) <= maxSocketPath && len(filepath.Dir(s.Path)) <= maxSocketDir, "socket.path",
+		"must be an absolute path of at most %d bytes, %d of them its folder", maxSocketPath, maxSocketDir)
 	mode, err := s.mode()
 	if err != nil {
 		k.demand(false, "socket.mode", "is not a mode: write an octal string such as \"0660\"")
@@ -73,7 +75,6 @@ func (s SocketConfig) check(k *checker) {
 		k.demand(mode&0o002 == 0, "socket.mode", "lets every user of the host connect: take writing from others, as in \"0660\"")
 		k.demand(mode&0o600 == 0o600, "socket.mode", "locks the daemon's own user out: write at least \"0600\"")
 	}
-	k.demand(s.Group != "", "socket.group", "must be a group's name")
 	k.group("socket.group", s.Group, s.groupSet)
 }
 
@@ -88,7 +89,7 @@ func (s SocketConfig) mode() (os.FileMode, error) {
 // group demands that a group that was asked for is there; one that is only the default may be missing.
 func (k *checker) group(key, name string, set bool) {
 	if set && name != "" {
-		_, err := lookupGroup(name)
+		_, err := user.LookupGroup(name)
 		k.demand(err == nil, key, "there is no group %q: make it (groupadd --system %s), or name another", name, name)
 	}
 }

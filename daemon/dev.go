@@ -4,13 +4,13 @@
 package daemon
 
 import (
-	"context"
+	"cmp"
+	"crypto/rand"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 )
-
-// RunEmbeddedRedis serves an in-memory Redis on addr (host:port or unix:///path) behind password until ctx is done. It keeps
-// nothing. It is meant for a process of its own, so that a frozen daemon does not freeze it.
-func RunEmbeddedRedis(ctx context.Context, addr, password string) error { panic("contract") }
 
 // Dev is where a daemon for trying things out keeps its files, in a folder of its own that only this user can enter.
 type Dev struct {
@@ -21,7 +21,36 @@ type Dev struct {
 }
 
 // NewDev makes the folder, under $XDG_RUNTIME_DIR or else the folder for temporary files, and a configuration for it.
-func NewDev() (Dev, error) { panic("contract") }
+func NewDev() (Dev, error) {
+	dir, err := os.MkdirTemp(cmp.Or(os.Getenv("XDG_RUNTIME_DIR"), os.TempDir()), "picket-dev-")
+	if err != nil {
+		return Dev{}, fmt.Errorf("cannot make a folder for the daemon: %w", err)
+	}
+	d := Dev{Dir: dir, RedisAddr: "unix://" + filepath.Join(dir, "redis.sock"), RedisPassword: rand.Text(), Config: DefaultConfig()}
+	passwordFile := filepath.Join(dir, "redis.password")
+	if err := os.WriteFile(passwordFile, []byte(d.RedisPassword+"\n"), 0o600); err != nil {
+		_ = os.RemoveAll(dir)
+		return Dev{}, fmt.Errorf("cannot write the password of the embedded Redis: %w", err)
+	}
+	c := &d.Config
+	c.AdminGroup = ""
+	c.StateDir = filepath.Join(dir, "state")
+	c.Socket = SocketConfig{Path: filepath.Join(dir, "picket.sock"), Mode: "0600"}
+	c.Redis.Addrs, c.Redis.PasswordFile = []string{d.RedisAddr}, passwordFile
+	terminal := DefaultChannel()
+	terminal.Name, terminal.Type = "terminal", "log"
+	c.Channels = []Channel{terminal}
+	return d, nil
+}
 
 // PrintBanner says what this daemon is and that it keeps nothing, with three lines to try.
-func (d Dev) PrintBanner(w io.Writer) { panic("contract") }
+func (d Dev) PrintBanner(w io.Writer) {
+	fmt.Fprintf(w, `picket dev: a daemon with a Redis of its own, to try things out. It keeps nothing: when it ends, all is gone.
+Notifications are printed here. Its socket is %[1]s. Try, in another terminal:
+
+  export PICKET_SOCKET=%[1]s
+  curl --unix-socket $PICKET_SOCKET http://picket/v1/claims -d '{"asset":"web-01","task":"w48","heartbeat":"10m"}'
+  curl --unix-socket $PICKET_SOCKET http://picket/v1/tickets/web-01/w48
+
+`, d.Config.Socket.Path)
+}

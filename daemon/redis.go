@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -117,13 +116,10 @@ func (t *TLSConfig) config() (*tls.Config, error) {
 	return c, nil
 }
 
-// redisLog carries what go-redis says to slog. Its logger is one for the process.
+// redisLog carries what go-redis says to slog. go-redis has one logger for the whole process.
 type redisLog struct{ log *slog.Logger }
 
 // Printf takes go-redis' word.
 func (l redisLog) Printf(ctx context.Context, format string, args ...any) {
 	l.log.DebugContext(ctx, "go-redis: "+strings.TrimSpace(fmt.Sprintf(format, args...)))
 }
-
-// routeRedisLog is called once: a second daemon in the process, as in tests, would log to the first one's.
-var routeRedisLog = sync.OnceFunc(func() { redis.SetLogger(redisLog{slog.Default()}) })

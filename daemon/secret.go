@@ -55,6 +55,29 @@ func readSecret(name string) (string, error) {
 	return string(b), nil
 }
 
+// warnings tell what is allowed and unwise.
+func (c Config) warnings() []string {
+	var w []string
+	secret := func(key, name string) {
+		if name != "" && exposed(name) {
+			w = append(w, fmt.Sprintf("%s: %s can be read by every user of this host: chmod o-r it", key, name))
+		}
+	}
+	secret("redis.password_file", c.Redis.PasswordFile)
+	secret("redis.sentinel.password_file", c.Redis.Sentinel.PasswordFile)
+	if c.Redis.TLS != nil {
+		secret("redis.tls.key_file", c.Redis.TLS.KeyFile)
+	}
+	for i, ch := range c.Channels {
+		secret(fmt.Sprintf("channel[%d].secret_file", i), ch.SecretFile)
+		secret(fmt.Sprintf("channel[%d].url_file", i), ch.URLFile)
+		if ch.Insecure {
+			w = append(w, fmt.Sprintf("channel[%d].insecure: what goes out on %q can be read by anybody on the way", i, ch.Name))
+		}
+	}
+	return w
+}
+
 // exposed reports whether every user of the host may read the file. Errors are told where the file is read.
 func exposed(name string) bool {
 	path, err := credentialPath(name)

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/coreos/go-systemd/v22/activation"
+
+	"github.com/picketd/picket/sockapi"
+)
+
+// listen takes the sockets that systemd passes, or makes the one that is configured.
+func (d *Daemon) listen() ([]net.Listener, error) {
+	listeners, err := activation.Listeners()
+	if err != nil {
+		return nil, fmt.Errorf("cannot take the sockets from systemd: %w", err)
+	}
+	for _, l := range listeners {
+		if _, ok := l.(*net.UnixListener); !ok {
+			closeAll(listeners)
+			return nil, errors.New("cannot serve on a socket that systemd passed: write ListenStream= with an absolute path, and nothing else, in the .socket unit")
+		}
+	}
+	if len(listeners) > 0 {
+		return listeners, nil
+	}
+	s := d.config.Socket
+	mode, err := s.mode()
+	if err != nil {
+		return nil, err
+	}
+	l, err := sockapi.Listen(sockapi.Socket{Path: s.Path, Mode: mode, Group: s.Group, GroupOptional: !s.groupSet}, d.log)
+	if err != nil {
+		return nil, err
+	}
+	return []net.Listener{l}, nil
+}
+
+func closeAll(listeners []net.Listener) {
+	for _, l := range listeners {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/notifier"
+	"github.com/picketd/picket/outbox"
+	"github.com/picketd/picket/sockapi"
+)
+
+// startRedis needs no Redis: the client connects when it is used.
+func (d *Daemon) startRedis(context.Context) error {
+	d.onStop("Redis", d.closeRedis)
+	d.background("the check of Redis' settings", d.settings.run)
+	return nil
+}
+
+func (d *Daemon) closeRedis(context.Context) error { return d.redis.Close() }
+
+// startOutbox opens the outbox. A damaged one is set aside: locks and tickets are in Redis and do not need it.
+func (d *Daemon) startOutbox(context.Context) error {
+	if err := os.MkdirAll(d.config.StateDir, 0o700); err != nil {
+		return fmt.Errorf("cannot make the state directory: %w", err)
+	}
+	path := filepath.Join(d.config.StateDir, "outbox.db")
+	options := outbox.Options{
+		MaxSize:     int64(d.config.Outbox.MaxSizeMiB) << 20,
+		KeepReceipt: time.Duration(d.config.Tickets.Keep),
+	}
+	store, err := outbox.Open(path, options)
+	if errors.Is(err, outbox.ErrDamaged) {
+		aside, asideErr := outbox.SetAside(path)
+		if asideErr != nil {
+			return errors.Join(err, asideErr)
+		}
+		d.log.Error("the outbox is damaged and was set aside; a new one is made, with another identity: notifications that only the old one held are not sent by this daemon",
+			"error", err, "file", aside)
+		store, err = outbox.Open(path, options)
+	}
+	if err != nil {
+		return err
+	}
+	d.outbox = store
+	registerOutbox(d.registry, store)
+	d.onStop("the outbox", func(context.Context) error { return store.Close() })
+	return nil
+}
+
+// startParts makes engine and notifier, each of which asks the other.
+func (d *Daemon) startParts(context.Context) error {
+	var send *notifier.Notifier
+	eng, err := engine.New(d.engineConfig(d.outbox, func(channel string, m engine.Message) ([]byte, error) {
+		return send.Render(channel, notifier.Message(m))
+	}))
+	if err != nil {
+		return err
+	}
+	send, err = notifier.New(notifier.Config{
+		Outbox: d.outbox, Channels: d.channels, Attempt: eng.Attempt, Outcome: eng.Outcome,
+		RetryFirst: time.Duration(d.config.Outbox.RetryFirst), RetryMax: time.Duration(d.config.Outbox.RetryMax),
+		GiveUp: time.Duration(d.config.Outbox.GiveUp), Boottime: engine.Boottime, Version: Version().Version,
+		Output: d.output, Logger: d.log, Registry: d.registry,
+	})
+	if err != nil {
+		return err
+	}
+	d.engine = eng
+	d.onStop("the engine", eng.Stop)
+	eng.Start()
+	d.onStop("the notifier", send.Stop)
+	send.Start()
+	return nil
+}
+
+// awaitRedis lets calls wait in the socket's queue until Redis has answered, or for 2 s: an agent that calls while the host
+// boots should not hear of it.
+func (d *Daemon) awaitRedis(ctx context.Context) error {
+	select {
+	case <-d.settings.known:
+		return nil
+	case <-time.After(settingsLimit):
+		d.log.Warn("Redis does not answer; the daemon goes on and is ready when it does", "error", d.settings.gate())
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// serve opens the socket last, when all that answers calls is there.
+func (d *Daemon) serve(context.Context) error {
+	server, err := sockapi.New(sockapi.Config{
+		Engine: d.engine, Outbox: d.outbox, Status: d.Status, Ready: d.Ready,
+		Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{}),
+		Version: Version().Version, Logger: d.log, Registry: d.registry,
+	})
+	if err != nil {
+		return err
+	}
+	listeners, err := d.listen()
+	if err != nil {
+		return err
+	}
+	var serving sync.WaitGroup
+	for _, l := range listeners {
+		serving.Go(func() { d.fail(server.Serve(l)) })
+	}
+	d.onStop("the socket", func(ctx context.Context) error {
+		d.engine.Drain()
+		limited, cancel := context.WithTimeout(ctx, callsLimit)
+		defer cancel()
+		err := server.Shutdown(limited)
+		serving.Wait()
+		return err
+	})
+	return nil
+}
+
+// fail notes why the daemon cannot go on; the first reason is the one.
+func (d *Daemon) fail(err error) {
+	if err == nil {
+		return
+	}
+	select {
+	case d.failed <- err:
+	default:
+	}
+}
