@@ -61,43 +61,43 @@ func TestG5_FactsThatDifferHaveTwoDigests(t *testing.T) {
 	}
 }
 
-// value is a drawn JSON value, which can be written in many ways.
-type value struct {
+// jsonValue is a drawn JSON value, which can be written in many ways.
+type jsonValue struct {
 	literal string // of a number, true, false, null
 	text    *string
-	list    []value
+	list    []jsonValue
 	names   []string // of an object
-	members []value
+	members []jsonValue
 }
 
-func valueGen(depth int) *rapid.Generator[value] {
-	return rapid.Custom(func(t *rapid.T) value {
+func jsonValueGen(depth int) *rapid.Generator[jsonValue] {
+	return rapid.Custom(func(t *rapid.T) jsonValue {
 		kind := rapid.IntRange(0, 3).Draw(t, "kind")
 		if depth == 0 {
 			kind %= 2
 		}
 		switch kind {
 		case 0:
-			return value{literal: rapid.SampledFrom([]string{"0", "1", "1.0", "-1e3", "12345678901234567", "true", "null"}).Draw(t, "literal")}
+			return jsonValue{literal: rapid.SampledFrom([]string{"0", "1", "1.0", "-1e3", "12345678901234567", "true", "null"}).Draw(t, "literal")}
 		case 1:
 			s := rapid.String().Draw(t, "text")
-			return value{text: &s}
+			return jsonValue{text: &s}
 		case 2:
-			return value{list: rapid.SliceOfN(valueGen(depth-1), 0, 4).Draw(t, "list")}
+			return jsonValue{list: rapid.SliceOfN(jsonValueGen(depth-1), 0, 4).Draw(t, "list")}
 		}
-		return objectGen(depth).Draw(t, "object")
+		return jsonObjectGen(depth).Draw(t, "object")
 	})
 }
 
-func objectGen(depth int) *rapid.Generator[value] {
-	return rapid.Custom(func(t *rapid.T) value {
+func jsonObjectGen(depth int) *rapid.Generator[jsonValue] {
+	return rapid.Custom(func(t *rapid.T) jsonValue {
 		names := rapid.SliceOfNDistinct(rapid.StringN(0, 4, -1), 0, 4, rapid.ID[string]).Draw(t, "names")
-		return value{names: names, members: rapid.SliceOfN(valueGen(depth-1), len(names), len(names)).Draw(t, "members")}
+		return jsonValue{names: names, members: rapid.SliceOfN(jsonValueGen(depth-1), len(names), len(names)).Draw(t, "members")}
 	})
 }
 
 // write writes the value in one of its ways.
-func (v value) write(t *rapid.T, b *bytes.Buffer) {
+func (v jsonValue) write(t *rapid.T, b *bytes.Buffer) {
 	space := func() { b.WriteString(rapid.SampledFrom([]string{"", "", " ", "\n\t"}).Draw(t, "space")) }
 	text := func(s string) {
 		b.WriteByte('"')
@@ -150,7 +150,7 @@ func (v value) write(t *rapid.T, b *bytes.Buffer) {
 func TestG5_FactsDigestDoesNotDependOnHowTheyAreWritten(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		v := objectGen(3).Draw(t, "facts")
+		v := jsonObjectGen(3).Draw(t, "facts")
 		var one, two bytes.Buffer
 		v.write(t, &one)
 		v.write(t, &two)
@@ -162,7 +162,7 @@ func TestG5_FactsDigestDoesNotDependOnHowTheyAreWritten(t *testing.T) {
 		}
 		changed := v
 		changed.names = append(append([]string{}, v.names...), strings.Repeat("x", 5)) // longer than any drawn
-		changed.members = append(append([]value{}, v.members...), value{literal: strconv.Itoa(len(v.names))})
+		changed.members = append(append([]jsonValue{}, v.members...), jsonValue{literal: strconv.Itoa(len(v.names))})
 		var three bytes.Buffer
 		changed.write(t, &three)
 		if factsDigest("S", one.Bytes()) == factsDigest("S", three.Bytes()) {

@@ -56,7 +56,7 @@ func openProcess(pid int, pidfdOpen func(pid, flags int) (int, error)) (*Process
 	}
 	fd, err := pidfdOpen(pid, 0)
 	switch {
-	case errors.Is(err, unix.ESRCH):
+	case errors.Is(err, unix.ESRCH), errors.Is(err, unix.ENOENT): // the second of a thread, since 6.9
 		return nil, ErrNoProcess
 	case noPidfd(err):
 		fd = -1
@@ -64,24 +64,28 @@ func openProcess(pid int, pidfdOpen func(pid, flags int) (int, error)) (*Process
 		return nil, fmt.Errorf("cannot open a pidfd: %w", err)
 	}
 	p := newProcess(pid, fd)
-	status, err := readProcStatus(pid)
-	if err == nil && status.pid != pid {
-		err = ErrNoProcess
-	}
-	var after procStat
-	if err == nil {
-		after, err = readProcStat(pid)
-	}
-	// The same start time on both sides of the opening: the pid was not given to another process in between.
-	if err == nil && (after.start != before.start || after.ended) {
-		err = ErrNoProcess
-	}
-	if err != nil {
+	if err := p.describeByPID(before); err != nil {
 		p.Close()
 		return nil, err
 	}
-	p.uid, p.start, p.foreign = status.uid, after.start, status.nsPid > 1
 	return p, nil
+}
+
+func (p *process) describeByPID(before procStat) error {
+	status, err := readProcStatus(p.pid)
+	if err != nil {
+		return err
+	}
+	p.uid, p.start, p.foreign = status.uid, before.start, status.nsPid > 1
+	after, err := readProcStat(p.pid)
+	if err != nil {
+		return err
+	}
+	// The same start time on both sides of the opening: the pid was not given to another process in between.
+	if status.pid != p.pid || after.start != before.start || p.gone() {
+		return ErrNoProcess
+	}
+	return nil
 }
 
 // noPidfd says whether an error of the kernel means that it has no pidfd to give, rather than that there is no process.
@@ -96,34 +100,33 @@ func noPidfd(err error) bool {
 func ProcessFromFD(fd, pid int, uid uint32) (*Process, error) {
 	p := newProcess(pid, fd)
 	p.uid = uid
-	if err := p.describe(fd); err != nil {
+	if err := p.describeByFD(fd); err != nil {
 		p.Close()
 		return nil, err
 	}
 	return p, nil
 }
 
-func (p *process) describe(fd int) error {
+func (p *process) describeByFD(fd int) error {
 	info, err := readPidfdInfo(fd)
 	if err != nil {
 		return err
 	}
-	p.foreign = info.nsPid > 1 || p.pid == 0
-	if p.pid == 0 {
-		return nil
-	}
-	stat, err := readProcStat(p.pid)
-	if err != nil {
-		return err
-	}
-	// Only now: while the pidfd's process lives, the pid is its own, and so was the start time.
-	if info, err = readPidfdInfo(fd); err != nil {
-		return err
-	}
-	if info.pid != p.pid || stat.ended {
+	if info.pid != p.pid {
 		return ErrNoProcess
 	}
-	p.start = stat.start
+	p.foreign = info.nsPid > 1 || p.pid == 0
+	if p.pid != 0 {
+		stat, err := readProcStat(p.pid)
+		if err != nil {
+			return err
+		}
+		p.start = stat.start
+	}
+	// Asked last: as long as the pidfd's process lives, the pid is its own, and so was the start time.
+	if p.gone() {
+		return ErrNoProcess
+	}
 	return nil
 }
 
@@ -192,40 +195,53 @@ func (p *process) Exited() <-chan struct{} {
 
 func (p *process) wait(done chan<- struct{}) {
 	defer close(done)
-	if p.pidfd == nil && p.poll() || p.pidfd != nil && p.await() {
+	if p.pidfd != nil && p.await() == nil {
 		close(p.exited)
+		return
 	}
-}
-
-// await returns true when the pidfd is readable, which it becomes when the process ends, and false when it is closed.
-func (p *process) await() bool {
-	conn, err := p.pidfd.SyscallConn()
-	if err != nil {
-		return false
-	}
-	return conn.Read(func(fd uintptr) bool {
-		for {
-			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
-			if !errors.Is(err, unix.EINTR) {
-				return n > 0
-			}
-		}
-	}) == nil
-}
-
-// poll returns true when the pid is no longer this process, and false when the last handle is closed.
-func (p *process) poll() bool {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
-	for {
-		stat, err := readProcStat(p.pid)
-		if errors.Is(err, ErrNoProcess) || err == nil && (stat.ended || stat.start != p.start) {
-			return true
+	for p.ctx.Err() == nil {
+		if p.gone() {
+			close(p.exited)
+			return
 		}
 		select {
 		case <-p.ctx.Done():
-			return false
 		case <-tick.C:
+		}
+	}
+}
+
+// await returns nil when the process has ended. Its error says that the last handle is closed, or that the poller has no
+// room for the pidfd.
+func (p *process) await() error {
+	conn, err := p.pidfd.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return conn.Read(isReadable)
+}
+
+// gone says whether the process has ended.
+func (p *process) gone() bool {
+	if p.pidfd == nil {
+		stat, err := readProcStat(p.pid)
+		return errors.Is(err, ErrNoProcess) || err == nil && (stat.ended || stat.start != p.start)
+	}
+	gone := false
+	if conn, err := p.pidfd.SyscallConn(); err == nil {
+		_ = conn.Control(func(fd uintptr) { gone = isReadable(fd) })
+	}
+	return gone
+}
+
+// isReadable says whether a pidfd is readable, which it becomes when its process ends.
+func isReadable(fd uintptr) bool {
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		if !errors.Is(err, unix.EINTR) {
+			return n > 0
 		}
 	}
 }
