@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// execution is a running picket exec.
+type execution struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	errs bytes.Buffer
+	dir  string // working folder of the command
+}
+
+// startExec runs a shell script under picket exec.
+func startExec(t *testing.T, f *fakeDaemon, script string) *execution {
+	t.Helper()
+	e := &execution{t: t, dir: t.TempDir()}
+	e.cmd = exec.Command("picket", "exec", "--socket", f.socket, "web-01", "w1", "--", "sh", "-c", script)
+	e.cmd.Dir, e.cmd.Stderr = e.dir, &e.errs
+	e.cmd.WaitDelay = 5 * time.Second // for a test that leaves processes with its pipe behind
+	if err := e.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if e.cmd.ProcessState == nil {
+			_ = e.cmd.Process.Kill()
+			_ = e.cmd.Wait()
+		}
+	})
+	return e
+}
+
+// pid waits for a file with the id of a process that the script wrote.
+func (e *execution) pid(name string) int {
+	e.t.Helper()
+	var pid int
+	eventually(e.t, "the script writes "+name, func() bool {
+		b, _ := os.ReadFile(filepath.Join(e.dir, name))
+		line, ok := strings.CutSuffix(string(b), "\n")
+		pid, _ = strconv.Atoi(line)
+		return ok
+	})
+	return pid
+}
+
+func (e *execution) exits(want int) {
+	e.t.Helper()
+	_ = e.cmd.Wait()
+	if got := e.cmd.ProcessState.ExitCode(); got != want {
+		e.t.Fatalf("picket exec exits with %d, want %d; it says: %s", got, want, &e.errs)
+	}
+}
+
+func (e *execution) signal(s syscall.Signal) {
+	e.t.Helper()
+	if err := e.cmd.Process.Signal(s); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// gone reports whether a process has ended; a zombie has.
+func gone(pid int) bool {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return true
+	}
+	_, rest, _ := strings.Cut(string(b), ") ")
+	return strings.HasPrefix(rest, "Z")
+}
+
+func TestExecExitsWithTheCommandsOwnCode(t *testing.T) {
+	t.Parallel()
+	for script, want := range map[string]int{"exit 0": 0, "exit 42": 42, "kill -TERM $$": 143, "kill -KILL $$": 137} {
+		t.Run(script, func(t *testing.T) {
+			t.Parallel()
+			f := startFake(t)
+			startExec(t, f, script).exits(want)
+			if n := f.read(func() int { return f.released }); n != 1 {
+				t.Errorf("the claim was released %d times, want once", n)
+			}
+		})
+	}
+}
+
+func TestExecEnvironment(t *testing.T) {
+	t.Parallel()
+	f := startFake(t)
+	e := startExec(t, f, `env | grep ^PICKET_ | sort > env`)
+	e.exits(0)
+	b, err := os.ReadFile(filepath.Join(e.dir, "env"))
+	want := "PICKET_ASSET=web-01\nPICKET_CLAIM=c1\nPICKET_SOCKET=" + f.socket +
+		"\nPICKET_STATE=INIT\nPICKET_TASK=w1\nPICKET_TICKET=web-01/w1\nPICKET_TOKEN=7\n"
+	if err != nil || string(b) != want {
+		t.Errorf("got %s, %v; want %s", b, err, want)
+	}
+}
+
+func TestExecForwardsSignalsToTheWholeGroup(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			// A background process of a shell ignores INT and QUIT, so one that asks for the signal stands for the group.
+			e := startExec(t, startFake(t), `trap 'exit 9' `+strconv.Itoa(int(sig))+`
+				(trap 'exit 0' `+strconv.Itoa(int(sig))+`; sh -c 'echo $PPID' > member; while :; do sleep 0.02; done) &
+				while [ ! -s member ]; do sleep 0.02; done; echo $$ > leader
+				while :; do sleep 0.02; done`)
+			e.pid("leader")
+			member := e.pid("member")
+			e.signal(sig)
+			e.exits(9)
+			if sig != unix.SIGINT && sig != unix.SIGQUIT {
+				eventually(t, "the member ends", func() bool { return gone(member) })
+			} else {
+				_ = unix.Kill(member, unix.SIGKILL)
+			}
+		})
+	}
+}
+
+func TestExecDiesWithItsCommand(t *testing.T) {
+	t.Parallel()
+	e := startExec(t, startFake(t), `echo $$ > leader; while :; do sleep 0.02; done`)
+	leader := e.pid("leader")
+	e.signal(unix.SIGKILL)
+	eventually(t, "the command ends with picket exec", func() bool { return gone(leader) })
+}
+
+// ignoring is a script whose leader ends at once on TERM while another process of its group ignores it.
+const ignoring = `(trap '' TERM; sh -c 'echo $PPID' > member; while :; do sleep 0.02; done) &
+	while [ ! -s member ]; do sleep 0.02; done; echo $$ > leader
+	while :; do sleep 0.02; done`
+
+func TestF4_ALostClaimEndsTheWholeGroup(t *testing.T) {
+	t.Parallel()
+	f := startFake(t)
+	e := startExec(t, f, ignoring)
+	leader, member := e.pid("leader"), e.pid("member")
+	f.lose("taken")
+	e.exits(exitLost)
+	if !gone(leader) || !gone(member) {
+		t.Error("a process of the command is left")
+	}
+	if !strings.Contains(e.errs.String(), "the claim on web-01/w1 was lost (taken)") {
+		t.Errorf("it says: %s", &e.errs)
+	}
+	if n := f.read(func() int { return f.released }); n != 0 {
+		t.Errorf("a lost claim was released %d times", n)
+	}
+}
+
+func TestF8_TheLocalDeadlineEndsTheCommandOfASilentDaemon(t *testing.T) {
+	t.Parallel()
+	f := startFake(t)
+	e := startExec(t, f, ignoring)
+	leader, member := e.pid("leader"), e.pid("member")
+	eventually(t, "a watch call is answered", func() bool { return f.read(func() int { return f.watched }) > 1 })
+	var silent time.Duration
+	f.change(func() { f.silent, silent = true, boottime() })
+	e.exits(exitLost)
+	// The lock's end is at least a margin after the deadline, and what was said last was said before the silence.
+	if end := silent + f.trusted + fakeTTL/5; boottime() > end+2*time.Second || !gone(leader) || !gone(member) {
+		t.Errorf("the command outlived the lock: %s after the daemon fell silent", boottime()-silent)
+	}
+}
+
+// A frozen picket exec finds its deadline in the past when it goes on, even when the daemon renewed all the time: nobody had
+// looked.
+func TestF8_AFrozenExecLooksAtItsDeadlineFirst(t *testing.T) {
+	t.Parallel()
+	f := startFake(t)
+	e := startExec(t, f, ignoring)
+	member := e.pid("member")
+	e.signal(unix.SIGSTOP)
+	time.Sleep(f.trusted + 200*time.Millisecond)
+	e.signal(unix.SIGCONT)
+	e.exits(exitLost)
+	if !gone(member) {
+		t.Error("a process of the command is left")
+	}
+}
+
+func TestF6_OneFailedWatchIsNotALoss(t *testing.T) {
+	t.Parallel()
+	f := startFake(t)
+	e := startExec(t, f, `echo $$ > leader; while [ ! -e end ]; do sleep 0.02; done`)
+	e.pid("leader")
+	seen := f.read(func() int { return f.watched })
+	f.change(func() { f.silent = true })
+	time.Sleep(f.trusted / 3)
+	f.change(func() { f.silent = false })
+	eventually(t, "watch calls are answered again", func() bool { return f.read(func() int { return f.watched }) > seen+2 })
+	if err := os.WriteFile(filepath.Join(e.dir, "end"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e.exits(0)
+}
+
+func TestExecGoesOnWhenTheCommandReleasedTheClaim(t *testing.T) {
+	t.Parallel()
+	f := startFake(t)
+	e := startExec(t, f, `echo $$ > leader; while [ ! -e end ]; do sleep 0.02; done; exit 3`)
+	e.pid("leader")
+	f.change(func() { reason := "released"; f.claim.Status, f.claim.Reason = "released", &reason })
+	time.Sleep(f.trusted + 200*time.Millisecond)
+	if err := os.WriteFile(filepath.Join(e.dir, "end"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e.exits(3)
+}
