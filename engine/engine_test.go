@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"path/filepath"
@@ -67,7 +68,7 @@ type fleet struct {
 }
 
 func (s *store) fleet(t *testing.T) *fleet {
-	return &fleet{t, s.Client, "t" + string(rune('a'+s.tests.Add(1)))}
+	return &fleet{t, s.Client, fmt.Sprintf("t%d", s.tests.Add(1))}
 }
 
 // setup is a fleet on a standalone Redis of its own.

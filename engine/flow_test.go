@@ -120,7 +120,9 @@ func recordedOnce(t *testing.T, s *store) {
 		}
 	}
 	// Replay and conflict are looked for before the arrow is.
-	advance(t, e, c, VulnCheckDone)
+	if _, err := step(t, e, c, "vuln", VulnCheckDone, ""); err != nil {
+		t.Fatal(err)
+	}
 	if r, err := step(t, e, c, "online", AssetOnline, `{"a":1,"b":[1.0,"x"]}`); err != nil || !r.Replayed || r.Ticket.State != VulnCheckDone {
 		t.Errorf("got %+v, %v, want a replay", r, err)
 	}

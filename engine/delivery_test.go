@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/picketd/picket/outbox"
+)
+
+func init() {
+	contract["G10 the ticket decides about every attempt"] = attemptVerdicts
+	contract["G10 at_most_once parks what is unknown"] = onceParks
+	contract["G9 a receipt is a fact"] = receiptIsFact
+	contract["notify is accepted once"] = acceptedOnce
+	contract["NOTIFIED and FAILED"] = settlesTicket
+}
+
+// attempt is the question for the ticket's current intent, or for another.
+func attempt(e *Engine, id TicketID, intent, channel string, n int) outbox.Attempt {
+	return outbox.Attempt{
+		Ref: outbox.Ref{Ticket: id.String(), ID: intent}, Asset: string(id.Asset), Task: id.Task, Run: 1, Channel: channel, Number: n,
+		Lease: time.Minute, AtMostOnce: channel == "pager",
+	}
+}
+
+func outcome(id TicketID, intent, channel string, n int, s outbox.Status) outbox.Outcome {
+	return outbox.Outcome{
+		Ref: outbox.Ref{Ticket: id.String(), ID: intent}, Asset: string(id.Asset), Task: id.Task, Run: 1, Key: id.Key(1),
+		Channel: channel, Number: n, Status: s, At: time.Now(), Error: "because",
+	}
+}
+
+// deliver asks for an attempt on the current intent, wants a verdict, and records an outcome, unless it is empty.
+func deliver(t *testing.T, e *Engine, id TicketID, channel string, s outbox.Status, want outbox.Verdict) {
+	t.Helper()
+	ticket, err := e.Ticket(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := int(ticket.Delivery[channel].Attempts) + 1
+	a, err := e.Attempt(t.Context(), attempt(e, id, ticket.Intent, channel, n))
+	if err != nil || a.Verdict != want {
+		t.Errorf("channel %s: got verdict %+v, %v, want %d", channel, a, err, want)
+	}
+	if s == "" {
+		return
+	}
+	if _, err := e.Outcome(t.Context(), outcome(id, ticket.Intent, channel, n, s)); err != nil {
+		t.Error(err)
+	}
+}
+
+// notified brings a ticket to NOTIFYING on channels and returns its intent.
+func notified(t *testing.T, e *Engine, c *Claim, channels ...string) string {
+	t.Helper()
+	advance(t, e, c, HighRiskFound)
+	r, err := e.Notify(t.Context(), c.ID, agent, NotificationRequest{Title: "x", Severity: "critical", Channels: channels})
+	if err != nil || r.Ticket.State != Notifying {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	return r.Ticket.Intent
+}
+
+func verdict(t *testing.T, e *Engine, a outbox.Attempt, want outbox.Verdict) outbox.Answer {
+	t.Helper()
+	got, err := e.Attempt(t.Context(), a)
+	if err != nil || got.Verdict != want {
+		t.Errorf("got verdict %+v, %v, want %d", got, err, want)
+	}
+	return got
+}
+
+func attemptVerdicts(t *testing.T, s *store) {
+	f := s.fleet(t)
+	a, b := f.host("host-a"), f.host("host-b")
+	c, _ := claimed(t, a, "verdicts", "t")
+	in := notified(t, a, c, "ops")
+	id := c.Ticket
+
+	verdict(t, a, attempt(a, id, in, "ops", 1), outbox.Go)
+	verdict(t, a, attempt(a, id, in, "ops", 1), outbox.Go) // its reply was lost
+	if got := verdict(t, b, attempt(b, id, in, "ops", 1), outbox.Busy); got.Wait <= 0 || got.Wait > time.Minute {
+		t.Errorf("wait is %s", got.Wait)
+	}
+	verdict(t, b, attempt(b, id, "unheard of", "ops", 1), outbox.Lost)
+	verdict(t, a, attempt(a, TicketID{"verdicts", "gone"}, in, "ops", 1), outbox.Lost)
+
+	if _, err := a.Outcome(t.Context(), outcome(id, in, "ops", 1, outbox.Pending)); err != nil {
+		t.Fatal(err)
+	}
+	verdict(t, b, attempt(b, id, in, "ops", 1), outbox.Go)
+	a.redis.HSet(t.Context(), a.keys.ticket(id), "lease.ops", 1) // it ran out
+	verdict(t, a, attempt(a, id, in, "ops", 2), outbox.Go)
+	// The outcome of b's attempt comes late: it is not that of a's.
+	if _, err := b.Outcome(t.Context(), outcome(id, in, "ops", 1, outbox.Dead)); err != nil {
+		t.Fatal(err)
+	}
+	if ticket, _ := a.Ticket(t.Context(), id); ticket.Delivery["ops"].Status != outbox.Sending {
+		t.Errorf("a late outcome made it %s", ticket.Delivery["ops"].Status)
+	}
+	// An earlier run's own lease is as good as none.
+	a.runID = "the next run"
+	verdict(t, a, attempt(a, id, in, "ops", 2), outbox.Go)
+
+	a.redis.HSet(t.Context(), a.keys.ticket(id), "intent", "new", "intents", in+" new")
+	verdict(t, a, attempt(a, id, in, "ops", 3), outbox.Superseded)
+	a.redis.HSet(t.Context(), a.keys.ticket(id), "intent", in, "delivery.ops", "discarded")
+	if got := verdict(t, a, attempt(a, id, in, "ops", 3), outbox.Done); got.Status != outbox.Discarded {
+		t.Errorf("status is %s", got.Status)
+	}
+}
+
+func onceParks(t *testing.T, s *store) {
+	f := s.fleet(t)
+	a, b := f.host("host-a"), f.host("host-b")
+	c, _ := claimed(t, a, "parks", "t")
+	in := notified(t, a, c, "pager")
+	verdict(t, a, attempt(a, c.Ticket, in, "pager", 1), outbox.Go)
+	a.runID = "the next run"
+	verdict(t, a, attempt(a, c.Ticket, in, "pager", 1), outbox.Busy)
+	a.redis.HSet(t.Context(), a.keys.ticket(c.Ticket), "lease.pager", 1)
+	verdict(t, b, attempt(b, c.Ticket, in, "pager", 1), outbox.Park)
+	if got := verdict(t, a, attempt(a, c.Ticket, in, "pager", 1), outbox.Done); got.Status != outbox.Parked {
+		t.Errorf("status is %s", got.Status)
+	}
+	if got := state(t, a, c.Ticket); got != Notifying {
+		t.Errorf("state is %s: what is parked waits for a person", got)
+	}
+}
+
+func receiptIsFact(t *testing.T, s *store) {
+	f := s.fleet(t)
+	a := f.host("host-a")
+
+	// Redis fell back to before NOTIFYING: the receipt is told and moves nothing.
+	c, _ := claimed(t, a, "fact", "t")
+	advance(t, a, c, HighRiskFound)
+	for range 2 {
+		if closed, err := a.Outcome(t.Context(), outcome(c.Ticket, "lost", "ops", 1, outbox.Sent)); err != nil || !closed {
+			t.Fatalf("got %v, %v", closed, err)
+		}
+	}
+	ticket, _ := a.Ticket(t.Context(), c.Ticket)
+	if ticket.State != HighRiskFound || ticket.Delivery["ops"].Status != outbox.Sent {
+		t.Errorf("got %s, %+v", ticket.State, ticket.Delivery)
+	}
+	// A new intent is not settled by a receipt of the lost one.
+	in := func() string {
+		r, err := a.Notify(t.Context(), c.ID, agent, NotificationRequest{Title: "y", Severity: "low", Channels: []string{"ops"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Ticket.Intent
+	}()
+	if _, err := a.Outcome(t.Context(), outcome(c.Ticket, "lost", "ops", 1, outbox.Sent)); err != nil {
+		t.Fatal(err)
+	}
+	if got := state(t, a, c.Ticket); got != Notifying {
+		t.Errorf("another intent's receipt moved it to %s", got)
+	}
+	// The right one settles, even without an attempt that Redis knows.
+	if closed, err := a.Outcome(t.Context(), outcome(c.Ticket, in, "ops", 9, outbox.Sent)); err != nil || !closed {
+		t.Errorf("got %v, %v", closed, err)
+	}
+	if got := state(t, a, c.Ticket); got != Notified {
+		t.Errorf("state is %s", got)
+	}
+	// On a ticket that is gone it makes one anew, so that the record never looks as if nothing had been sent.
+	gone := TicketID{"fact", "gone"}
+	if _, err := a.Outcome(t.Context(), outcome(gone, "lost", "ops", 1, outbox.Sent)); err != nil {
+		t.Fatal(err)
+	}
+	ticket, err := a.Ticket(t.Context(), gone)
+	if err != nil || ticket.State != Init || ticket.Delivery["ops"].Status != outbox.Sent {
+		t.Errorf("got %+v, %v", ticket, err)
+	}
+}
+
+func acceptedOnce(t *testing.T, s *store) {
+	f := s.fleet(t)
+	a, b := f.frozen("host-a"), f.host("host-b")
+	c, _ := claimed(t, a, "accept", "t")
+	in := notified(t, a, c, "ops")
+	say := func(e *Engine, c *Claim, title string) (WriteResult, error) {
+		return e.Notify(t.Context(), c.ID, agent, NotificationRequest{Title: title, Severity: "critical", Channels: []string{"ops"}})
+	}
+	if r, err := say(a, c, "x"); err != nil || !r.Replayed || r.Ticket.Intent != in {
+		t.Errorf("got %+v, %v, want a replay", r, err)
+	}
+	_, err := say(a, c, "other words")
+	wantErr(t, err, ErrContentConflict)
+	letGo(t, a, "accept")
+	cb, _ := claimed(t, b, "accept", "t")
+	// A takeover that writes its own words: the first content stands, and is taken into the own outbox before the 202.
+	r, err := say(b, cb, "other words")
+	if err != nil || !r.Replayed || r.Ticket.Notification.Title != "x" {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	got, err := b.box.Get(outbox.Ref{Ticket: c.Ticket.String(), ID: in})
+	if err != nil || got.Origin != outbox.Adopted || string(got.Channels["ops"].Body) != "ops:accept/t:x" {
+		t.Errorf("the outbox has %+v, %v", got, err)
+	}
+	for _, bad := range [][]string{{"nobody"}, {"ops", "nobody"}} {
+		_, err := b.Notify(t.Context(), cb.ID, agent, NotificationRequest{Title: "x", Severity: "low", Channels: bad})
+		wantErr(t, err, ErrUnknownChannel)
+	}
+}
+
+func settlesTicket(t *testing.T, s *store) {
+	e := s.fleet(t).host("host-a")
+	for _, c := range []struct {
+		name       string
+		ops, pager outbox.Status
+		want       State
+	}{
+		{"both", outbox.Sent, outbox.Sent, Notified},
+		{"one dead", outbox.Sent, outbox.Dead, Failed},
+		{"all dead", outbox.Dead, outbox.Dead, Failed},
+		{"one parked", outbox.Sent, outbox.Parked, Notifying},
+		{"one pending", outbox.Pending, outbox.Sent, Notifying},
+	} {
+		k, _ := claimed(t, e, "settle "+c.name, "t")
+		notified(t, e, k, "ops", "pager")
+		deliver(t, e, k.Ticket, "ops", c.ops, outbox.Go)
+		deliver(t, e, k.Ticket, "pager", c.pager, outbox.Go)
+		if got := state(t, e, k.Ticket); got != c.want {
+			t.Errorf("%s: state is %s, want %s", c.name, got, c.want)
+		}
+		_, err := e.Fail(t.Context(), k.ID, agent, FailureRequest{"notify", "x", true})
+		if c.want == Notifying && err == nil {
+			t.Errorf("%s: a final failure left NOTIFYING", c.name)
+		}
+	}
+	// FINISHED when no claim is open: by the release, and by the last receipt.
+	k, _ := claimed(t, e, "settle then release", "t")
+	notified(t, e, k, "ops")
+	deliver(t, e, k.Ticket, "ops", outbox.Sent, outbox.Go)
+	if err := e.Release(t.Context(), k.ID, agent); err != nil || state(t, e, k.Ticket) != Finished {
+		t.Errorf("released: %s, %v", state(t, e, k.Ticket), err)
+	}
+	// After an expiry no script runs: the next mint on the asset finishes it.
+	k, _ = claimed(t, e, "settle then expire", "t")
+	notified(t, e, k, "ops")
+	deliver(t, e, k.Ticket, "ops", outbox.Sent, outbox.Go)
+	letGo(t, e, k.Ticket.Asset)
+	claimed(t, e, "settle then expire", "u")
+	if got := state(t, e, k.Ticket); got != Finished {
+		t.Errorf("after the next mint it is %s", got)
+	}
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/picketd/picket/engine/redistest"
+	"github.com/picketd/picket/outbox"
+)
+
+func init() { contract["every mutating script can be run twice"] = everythingTwice }
+
+// twice sends every script of this package twice, as a client does that lost the first reply, and answers the second.
+type twice struct{ ours map[string]bool }
+
+func newTwice() twice {
+	t := twice{map[string]bool{}}
+	for _, s := range []script{mintScript, stepScript, failureScript, finishScript, releaseScript, notifyScript, attemptScript, outcomeScript} {
+		t.ours[s.Hash()] = true
+	}
+	return t
+}
+
+func (w twice) DialHook(next redis.DialHook) redis.DialHook                              { return next }
+func (w twice) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook { return next }
+
+func (w twice) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		args := cmd.Args()
+		if hash, _ := args[min(1, len(args)-1)].(string); args[0] == "evalsha" && w.ours[hash] {
+			first := redis.NewCmd(ctx, args...)
+			first.SetFirstKeyPos(3)
+			_ = next(ctx, first)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// everythingTwice goes the whole way, once with each script sent once and once with each sent twice: the same answers, the same
+// ticket, the same history.
+func everythingTwice(t *testing.T, s *store) {
+	var histories [2][]string
+	for i, name := range []string{"once", "twice"} {
+		f := s.fleet(t)
+		if name == "twice" {
+			switch c := s.Client.(type) {
+			case *redis.ClusterClient:
+				f.client = redis.NewClusterClient(c.Options())
+			case *redis.Client:
+				f.client = redis.NewClient(c.Options())
+			}
+			f.client.AddHook(newTwice())
+			t.Cleanup(func() { _ = f.client.Close() })
+		}
+		e := f.frozen("host-a")
+		c, _ := claimed(t, e, "same", "t")
+		if _, err := e.Fail(t.Context(), c.ID, agent, FailureRequest{Step: "online", Error: "timeout"}); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := e.Fail(t.Context(), c.ID, agent, FailureRequest{Step: "online", Error: "timeout"}); err != nil || r.Ticket.Failure.Count != 2 {
+			t.Errorf("%s: got %+v, %v", name, r.Ticket.Failure, err)
+		}
+		advance(t, e, c, HighRiskFound)
+		if err := e.Release(t.Context(), c.ID, agent); err != nil {
+			t.Fatal(err)
+		}
+		c, _ = claimed(t, e, "same", "t")
+		if _, err := e.Notify(t.Context(), c.ID, agent, NotificationRequest{Title: "x", Severity: "low"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Finish(t.Context(), c.ID, agent, ""); err != nil {
+			t.Fatal(err)
+		}
+		deliver(t, e, c.Ticket, "ops", outbox.Pending, outbox.Go)
+		deliver(t, e, c.Ticket, "ops", outbox.Sent, outbox.Go)
+		ticket, err := e.Ticket(t.Context(), c.Ticket)
+		if err != nil || ticket.State != Finished || ticket.Delivery["ops"].Attempts != 2 {
+			t.Errorf("%s: ended with %+v, %v", name, ticket, err)
+		}
+		histories[i], _ = events(t, e, c.Ticket)
+	}
+	if !slices.Equal(histories[0], histories[1]) {
+		t.Errorf("once:  %v\ntwice: %v", histories[0], histories[1])
+	}
+}
+
+// TestLostReplies: the same through a network that loses replies after the command was executed.
+func TestLostReplies(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.Proxy(t, server.Addr())
+	c := client(proxy.Addr())
+	t.Cleanup(func() { _ = c.Close() })
+	e := (&fleet{t, c, "picket"}).host("host-a")
+	lose := func(s script) {
+		if err := s.Load(t.Context(), c).Err(); err != nil {
+			t.Fatal(err)
+		}
+		proxy.LoseNextReply(s.Hash())
+	}
+	lose(mintScript)
+	k, _ := claimed(t, e, "lossy", "t")
+	lose(stepScript)
+	r, err := step(t, e, k, "online", AssetOffline, "")
+	if err != nil || !r.Replayed {
+		t.Errorf("got %+v, %v, want a replay", r, err)
+	}
+	lose(finishScript)
+	if ticket, err := e.Finish(t.Context(), k.ID, agent, ""); err != nil || ticket.State != Finished {
+		t.Errorf("got %+v, %v", ticket, err)
+	}
+	names, _ := events(t, e, k.Ticket)
+	if want := []string{"claimed", "step", "finished"}; !slices.Equal(names, want) {
+		t.Errorf("events are %v, want %v", names, want)
+	}
+}
+
+// TestLostReplyOfLock: the lock that was taken without the reply is not left for its TTL.
+func TestLostReplyOfLock(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.Proxy(t, server.Addr())
+	c := client(proxy.Addr())
+	t.Cleanup(func() { _ = c.Close() })
+	f := &fleet{t, c, "picket"}
+	e := f.host("host-a", func(c *Config) { c.TTL = time.Minute })
+	proxy.LoseNextReply("picket:{lock}:lock", "nx")
+	k, _ := claimed(t, e, "lock", "t")
+	if err := e.Release(t.Context(), k.ID, agent); err != nil {
+		t.Fatal(err)
+	}
+	if e.redis.Exists(t.Context(), e.keys.lock("lock")).Val() != 0 {
+		t.Error("a lock is left")
+	}
+}
