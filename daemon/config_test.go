@@ -173,10 +173,10 @@ func TestG11_WhatIsWrongWithAChannelIsALineWithWhatWouldBeRight(t *testing.T) {
 		logs("url = \"https://h/\""):                       `4: channel[0].url: is for type = "webhook" only: take it away`,
 		logs("insecure = true"):                            `4: channel[0].insecure: is for type = "webhook" only: take it away`,
 		logs("[[channel]]\nname = \"a\"\ntype = \"log\""):  `5: channel[1].name: "a" is the name of channel[0] too: each needs a name of its own`,
-		exec(""):                                `1: channel[0].command: is missing: write the program's absolute path and its arguments, such as ["/usr/local/bin/page", "--now"]`,
-		exec(`command = ["page"]`):              `4: channel[0].command: "page" is relative: write the program's absolute path`,
-		exec(`command = ["/no/such"]`):          "4: channel[0].command: cannot find the program: stat /no/such: no such file or directory",
-		exec(`command = ["/etc/passwd", "-x"]`): "4: channel[0].command: /etc/passwd is not a program: make it executable",
+		command(""):                                `1: channel[0].command: is missing: write the program's absolute path and its arguments, such as ["/usr/local/bin/page", "--now"]`,
+		command(`command = ["page"]`):              `4: channel[0].command: "page" is relative: write the program's absolute path`,
+		command(`command = ["/no/such"]`):          "4: channel[0].command: cannot find the program: stat /no/such: no such file or directory",
+		command(`command = ["/etc/passwd", "-x"]`): "4: channel[0].command: /etc/passwd is not a program: make it executable",
 	} {
 		t.Run(keys, func(t *testing.T) {
 			t.Parallel()
@@ -187,9 +187,9 @@ func TestG11_WhatIsWrongWithAChannelIsALineWithWhatWouldBeRight(t *testing.T) {
 	}
 }
 
-func hook(keys string) string { return "name = \"a\"\ntype = \"webhook\"\n" + keys }
-func exec(keys string) string { return "name = \"a\"\ntype = \"exec\"\n" + keys }
-func logs(keys string) string { return "name = \"a\"\ntype = \"log\"\n" + keys }
+func hook(keys string) string    { return "name = \"a\"\ntype = \"webhook\"\n" + keys }
+func command(keys string) string { return "name = \"a\"\ntype = \"exec\"\n" + keys }
+func logs(keys string) string    { return "name = \"a\"\ntype = \"log\"\n" + keys }
 
 func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
 	t.Parallel()

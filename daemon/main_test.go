@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// configOfProcess names the configuration with which the test binary becomes a daemon, as systemd would start one.
+const configOfProcess = "PICKET_TEST_DAEMON"
+
+// At the end of all tests, nothing that a daemon started may be left.
+func TestMain(m *testing.M) {
+	if path := os.Getenv(configOfProcess); path != "" {
+		if err := runProcess(path); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func runProcess(path string) error {
+	if os.Getenv("LISTEN_FDS") != "" {
+		os.Setenv("LISTEN_PID", strconv.Itoa(os.Getpid()))
+	}
+	c, err := LoadConfig(path)
+	if err != nil {
+		return err
+	}
+	d, err := New(c, Options{})
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	return d.Run(ctx)
+}
