@@ -46,7 +46,7 @@ type job struct {
 
 // look does what there is to do for a channel of an intent, and says when to look again.
 func (n *Notifier) look(ch *channel, due outbox.Due, k key) (again time.Time) {
-	in, err := n.Outbox.Get(due.Ref)
+	in, err := n.box.Get(due.Ref)
 	d, ok := in.Channels[due.Channel]
 	switch {
 	case err != nil && !errors.Is(err, outbox.ErrNotFound):
@@ -102,7 +102,7 @@ func (j *job) look() {
 		}
 		j.memo.untold = nil
 	}
-	switch r, ok, err := j.n.Outbox.Receipt(j.in.Ticket, j.in.Run, j.name); {
+	switch r, ok, err := j.n.box.Receipt(j.in.Ticket, j.in.Run, j.name); {
 	case err != nil:
 		j.putOff("cannot read a receipt from the outbox", err)
 		return
@@ -132,6 +132,10 @@ func (j *job) ask(old bool) (sent bool) {
 		j.putOff("cannot ask the ticket whether a notification may go out", err)
 		return false
 	}
+	if !answers(a) && !alone {
+		j.putOff("cannot understand the ticket's answer", fmt.Errorf("verdict %d, status %q", a.Verdict, a.Status))
+		return false
+	}
 	j.memo.asks = 0
 	switch {
 	case alone:
@@ -140,7 +144,7 @@ func (j *job) ask(old bool) (sent bool) {
 		wait := max(a.Wait, leastWait)
 		j.memo.busyUntil = j.n.Boottime() + wait
 		j.postpone(wait)
-	case a.Verdict == outbox.Done && a.Status.Settled():
+	case a.Verdict == outbox.Done:
 		j.settle(a.Status, "")
 	case a.Verdict == outbox.Superseded:
 		j.memo = memo{}
@@ -148,8 +152,6 @@ func (j *job) ask(old bool) (sent bool) {
 	case a.Verdict == outbox.Park:
 		j.n.metrics.results.WithLabelValues(j.name, string(outbox.Parked)).Inc()
 		j.settle(outbox.Parked, "whether an earlier attempt arrived is not known")
-	case a.Verdict != outbox.Go && a.Verdict != outbox.Lost:
-		j.putOff("cannot understand the ticket's answer", fmt.Errorf("verdict %d, status %q", a.Verdict, a.Status))
 	case j.d.AtMostOnce && a.Verdict == outbox.Lost:
 		j.conclude(Result{Status: outbox.Parked, Error: "the ticket lost what it had confirmed, so whether it went out is not known"})
 	case j.d.AtMostOnce && (j.d.Status == outbox.Sending || j.d.Status == outbox.Unknown): // the ticket fell back, the outbox did not
@@ -162,6 +164,11 @@ func (j *job) ask(old bool) (sent bool) {
 		return j.send(asked + lease)
 	}
 	return false
+}
+
+// answers reports whether an answer is one of outbox.Verdict.
+func answers(a outbox.Answer) bool {
+	return a.Verdict >= outbox.Go && a.Verdict <= outbox.Park && (a.Verdict != outbox.Done || a.Status.Settled())
 }
 
 func (j *job) attempt(lease time.Duration) (outbox.Answer, error) {
@@ -182,7 +189,8 @@ func (j *job) alone() bool {
 // send makes the attempt. until is when its lease ends, on Boottime; 0: it has none.
 func (j *job) send(until time.Duration) (sent bool) {
 	if j.d.AtMostOnce {
-		if err := j.n.Outbox.Begin(j.in.Ref, j.name, j.d.Attempts+1); err != nil {
+		if err := j.n.box.Begin(j.in.Ref, j.name, j.d.Attempts+1); err != nil {
+			j.n.warn(slog.LevelError, "cannot write the beginning of an attempt to the outbox", slog.Any("error", err))
 			j.conclude(Result{Status: outbox.Pending, Error: "the outbox did not take the beginning of the attempt, nothing was sent"})
 			return false
 		}

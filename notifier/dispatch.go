@@ -4,8 +4,11 @@
 package notifier
 
 import (
+	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/picketd/picket/outbox"
@@ -41,7 +44,7 @@ func (n *Notifier) loop() {
 		select {
 		case <-n.quit:
 			return
-		case <-n.Outbox.Changed():
+		case <-n.box.Changed():
 			n.scan()
 		case <-timer.C:
 			n.scan()
@@ -59,7 +62,7 @@ func (n *Notifier) scan() {
 	n.mu.Unlock()
 	for !n.stopping() {
 		known := n.inHand()
-		due, next, err := n.Outbox.Due(time.Now(), known+window)
+		due, next, err := n.box.Due(time.Now(), known+window)
 		if err != nil {
 			n.warn(slog.LevelError, "cannot read what is due from the outbox; nothing is sent until it can be", slog.Any("error", err))
 			n.wakeAt(time.Now().Add(errorPause))
@@ -75,11 +78,9 @@ func (n *Notifier) scan() {
 		if len(left) > 0 && !hidden {
 			break // the lane asks for more when it has room
 		}
-		for _, d := range left {
-			if err := n.Outbox.Postpone(d.Ref, d.Channel, time.Now().Add(n.spread(time.Second))); err != nil {
-				n.wakeAt(time.Now().Add(errorPause))
-				return
-			}
+		if !n.putBack(left) {
+			n.wakeAt(time.Now().Add(errorPause))
+			return
 		}
 	}
 	// Every look reads past what is in memory, so with much of that the looks come further apart.
@@ -89,6 +90,22 @@ func (n *Notifier) scan() {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// putBack puts off what there was no room for, all at once, so that the writes share their fsync.
+func (n *Notifier) putBack(left []outbox.Due) (ok bool) {
+	var failed atomic.Bool
+	var writes sync.WaitGroup
+	for _, d := range left {
+		writes.Go(func() {
+			err := n.box.Postpone(d.Ref, d.Channel, time.Now().Add(n.spread(time.Second)))
+			if err != nil && !errors.Is(err, outbox.ErrNotFound) {
+				failed.Store(true)
+			}
+		})
+	}
+	writes.Wait()
+	return !failed.Load()
 }
 
 // enqueue puts what is not in memory yet into its lane. It returns what found its lane full, and whether a configured lane
@@ -185,9 +202,9 @@ func (n *Notifier) nap() time.Duration {
 	return min(max(time.Until(n.wake), 0), longestNap)
 }
 
-// spread is wait, and by chance so much more that what is ready is looked at about a hundred times a second, however much
-// there is.
+// spread is wait, and by chance so much more that all that is ready is looked at some twenty times a second, however much it
+// is.
 func (n *Notifier) spread(wait time.Duration) time.Duration {
-	most := min(time.Duration(n.Outbox.Stats().Ready)*10*time.Millisecond, n.RetryMax)
+	most := min(time.Duration(n.box.Stats().Ready)*50*time.Millisecond, n.RetryMax)
 	return wait + rand.N(most+time.Millisecond)
 }

@@ -85,9 +85,24 @@ type Config struct {
 	Registry prometheus.Registerer
 }
 
+// box is what is used of outbox.Store, so that a test can make it fail.
+type box interface {
+	Due(now time.Time, limit int) (due []outbox.Due, next time.Time, err error)
+	Changed() <-chan struct{}
+	Stats() outbox.Stats
+	Get(outbox.Ref) (outbox.Intent, error)
+	Receipt(ticket string, run int64, channel string) (outbox.Receipt, bool, error)
+	Begin(ref outbox.Ref, channel string, number int) error
+	Record(o outbox.Outcome, due time.Time, recorded bool) error
+	Recorded(ref outbox.Ref, channel string) error
+	Postpone(ref outbox.Ref, channel string, due time.Time) error
+	Shut(outbox.Ref) error
+}
+
 // Notifier sends what the outbox has ready.
 type Notifier struct {
 	Config
+	box      box
 	channels map[string]*channel
 	metrics  *metrics
 	trouble  trouble
@@ -132,6 +147,7 @@ func New(c Config) (*Notifier, error) {
 	}
 	n := &Notifier{
 		Config:   c,
+		box:      c.Outbox,
 		channels: map[string]*channel{},
 		lanes:    map[string]*lane{"": {}},
 		known:    map[key]struct{}{},

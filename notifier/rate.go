@@ -12,7 +12,7 @@ import (
 )
 
 // maxRate bounds what a rate keeps in memory.
-const maxRate = 10_000
+const maxRate = 999_999
 
 // rate lets at most n through in any period of that length. It is not a token bucket, because a full bucket and its refill
 // together would let twice as many through, and receivers count.

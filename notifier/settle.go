@@ -36,7 +36,7 @@ func (j *job) conclude(r Result) {
 			slog.String("status", string(status)), slog.String("reason", o.Error))
 	}
 
-	record := func() error { return j.n.Outbox.Record(o, due, false) }
+	record := func() error { return j.n.box.Record(o, due, false) }
 	err := record()
 	var closed bool
 	var untold error
@@ -80,7 +80,7 @@ func (j *job) bring() {
 // repeat settles the channel by a receipt of the same run.
 func (j *job) repeat(r outbox.Receipt) {
 	o := j.outcome(outbox.Sent, j.d.Attempts, r.At, "")
-	if j.n.persist(func() error { return j.n.Outbox.Record(o, time.Now(), false) }) == nil {
+	if j.n.persist(func() error { return j.n.box.Record(o, time.Now(), false) }) == nil {
 		j.d.Status, j.d.At, j.d.Error = o.Status, o.At, o.Error
 		j.bring()
 	}
@@ -117,12 +117,12 @@ func (j *job) finish(o *outbox.Outcome, closed bool) {
 	}
 	_ = j.n.persist(func() error {
 		if o != nil {
-			return j.n.Outbox.Record(*o, time.Now(), true)
+			return j.n.box.Record(*o, time.Now(), true)
 		}
-		return j.n.Outbox.Recorded(j.in.Ref, j.name)
+		return j.n.box.Recorded(j.in.Ref, j.name)
 	})
 	for _, name := range left {
-		if now := time.Now(); closed && j.n.Outbox.Postpone(j.in.Ref, name, now) == nil {
+		if now := time.Now(); closed && j.n.box.Postpone(j.in.Ref, name, now) == nil {
 			j.again = now
 		}
 	}
@@ -130,7 +130,7 @@ func (j *job) finish(o *outbox.Outcome, closed bool) {
 
 // shut takes the intent out of what is sent. What other channels have sent meanwhile still comes to the ticket.
 func (j *job) shut() error {
-	return j.n.persist(func() error { return j.n.Outbox.Shut(j.in.Ref) })
+	return j.n.persist(func() error { return j.n.box.Shut(j.in.Ref) })
 }
 
 // settle records a status that the ticket has already. No attempt is counted.
@@ -144,7 +144,7 @@ func (j *job) left() (names []string, err error) {
 	if len(j.in.Channels) == 1 {
 		return nil, nil
 	}
-	in, err := j.n.Outbox.Get(j.in.Ref)
+	in, err := j.n.box.Get(j.in.Ref)
 	if err != nil && !errors.Is(err, outbox.ErrNotFound) {
 		return nil, err
 	}
@@ -167,7 +167,7 @@ func (j *job) putOff(what string, err error) {
 
 func (j *job) postpone(wait time.Duration) {
 	j.again = time.Now().Add(wait)
-	_ = j.n.persist(func() error { return j.n.Outbox.Postpone(j.in.Ref, j.name, j.again) })
+	_ = j.n.persist(func() error { return j.n.box.Postpone(j.in.Ref, j.name, j.again) })
 }
 
 // persist writes to the outbox, again and again until it succeeds or the notifier stops. Meanwhile the caller's place in its

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package notifier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/picketd/picket/outbox"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a notifier on a real outbox, before a ticket and senders that do as a test says.
+type world struct {
+	*Notifier
+	t     *testing.T
+	store *outbox.Store
+	config
+
+	mu       sync.Mutex
+	verdict  func(outbox.Attempt) (outbox.Answer, error)
+	answer   func(outbox.Outcome) (closed bool, err error)
+	attempts []outbox.Attempt
+	outcomes []outbox.Outcome
+	sends    []send
+}
+
+// send is what a fake sender was given.
+type send struct {
+	channel string
+	Delivery
+	at time.Time
+}
+
+type config = Config
+
+// setup makes a world with the channels, all of type log, whose sender answers by result. Nothing is started.
+func setup(t *testing.T, result func(ctx context.Context, s send) Result, channels ...ChannelConfig) *world {
+	t.Helper()
+	store, err := outbox.Open(filepath.Join(t.TempDir(), "outbox.db"), outbox.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return setupOn(t, store, result, channels...)
+}
+
+func setupOn(t *testing.T, store *outbox.Store, result func(ctx context.Context, s send) Result, channels ...ChannelConfig) *world {
+	t.Helper()
+	w := &world{t: t, store: store}
+	w.verdict = func(outbox.Attempt) (outbox.Answer, error) { return outbox.Answer{Verdict: outbox.Go}, nil }
+	w.answer = func(outbox.Outcome) (bool, error) { return false, nil }
+	began := time.Now()
+	w.config = Config{
+		Outbox: store, Channels: channels, Attempt: w.Attempt, Outcome: w.Outcome, Output: io.Discard,
+		RetryFirst: time.Second, RetryMax: time.Minute, GiveUp: time.Hour,
+		Boottime: func() time.Duration { return time.Since(began) },
+	}
+	for i := range w.config.Channels {
+		if w.config.Channels[i].Type == "" {
+			w.config.Channels[i].Type = "log"
+		}
+	}
+	n, err := New(w.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Notifier = n
+	if result != nil {
+		for name, ch := range n.channels {
+			ch.sender = fakeSender{w, name, result}
+		}
+	}
+	t.Cleanup(func() { w.stop() })
+	return w
+}
+
+func (w *world) stop() {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := w.Stop(ctx); err != nil {
+		w.t.Errorf("cannot stop: %v", err)
+	}
+}
+
+func (w *world) Attempt(_ context.Context, a outbox.Attempt) (outbox.Answer, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.attempts = append(w.attempts, a)
+	return w.verdict(a)
+}
+
+func (w *world) Outcome(_ context.Context, o outbox.Outcome) (bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	closed, err := w.answer(o)
+	if err == nil {
+		w.outcomes = append(w.outcomes, o)
+	}
+	return closed, err
+}
+
+// ask sets what the ticket answers to an attempt.
+func (w *world) ask(f func(outbox.Attempt) (outbox.Answer, error)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.verdict = f
+}
+
+func (w *world) says(a outbox.Answer, err error) {
+	w.ask(func(outbox.Attempt) (outbox.Answer, error) { return a, err })
+}
+
+func (w *world) tells(f func(outbox.Outcome) (bool, error)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.answer = f
+}
+
+func (w *world) sent() []send {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.sends)
+}
+
+func (w *world) asked() []outbox.Attempt {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.attempts)
+}
+
+func (w *world) told() []outbox.Outcome {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.outcomes)
+}
+
+type fakeSender struct {
+	w      *world
+	name   string
+	result func(context.Context, send) Result
+}
+
+func (f fakeSender) Render(m Message) ([]byte, error) { return renderJSON(m) }
+
+func (f fakeSender) Send(ctx context.Context, d Delivery) Result {
+	s := send{f.name, d, time.Now()}
+	f.w.mu.Lock()
+	f.w.sends = append(f.w.sends, s)
+	f.w.mu.Unlock()
+	return f.result(ctx, s)
+}
+
+func always(r Result) func(context.Context, send) Result {
+	return func(context.Context, send) Result { return r }
+}
+
+var sentResult = Result{Status: outbox.Sent}
+
+// put makes a committed intent ready on the channels, and returns its Ref.
+func (w *world) put(id string, channels ...string) outbox.Ref {
+	w.t.Helper()
+	return w.putAs(outbox.Committed, id, channels...)
+}
+
+// putAll makes an intent ready for each id, the writes sharing their fsync.
+func (w *world) putAll(ids []string, channels ...string) {
+	w.t.Helper()
+	var g errgroup.Group
+	g.SetLimit(64)
+	for _, id := range ids {
+		g.Go(func() error {
+			w.put(id, channels...)
+			return nil
+		})
+	}
+	_ = g.Wait()
+}
+
+func (w *world) putAs(origin outbox.Origin, id string, channels ...string) outbox.Ref {
+	w.t.Helper()
+	in := outbox.Intent{
+		Ref: outbox.Ref{Ticket: "web-01/" + id, ID: id}, Asset: "web-01", Task: id, Run: 1, Key: "web-01/" + id,
+		At: time.Now(), Severity: "high", Content: []byte(`{}`), Channels: map[string]outbox.Delivery{},
+	}
+	for _, name := range channels {
+		d := outbox.Delivery{Type: "log", Status: outbox.Pending, Body: []byte("body of " + id), Due: time.Now()}
+		for _, c := range w.config.Channels {
+			if c.Name == name {
+				d.AtMostOnce, d.Type = c.AtMostOnce, c.Type
+			}
+		}
+		in.Channels[name] = d
+	}
+	var err error
+	if origin == outbox.Adopted {
+		err = w.store.Adopt(in)
+	} else if err = w.store.Stage(in); err == nil {
+		err = w.store.Commit(in.Ref)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return in.Ref
+}
+
+func (w *world) get(ref outbox.Ref) outbox.Intent {
+	w.t.Helper()
+	in, err := w.store.Get(ref)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return in
+}
+
+// shutWith checks that the intent is closed and the channels stand as given.
+func (w *world) shutWith(ref outbox.Ref, want map[string]outbox.Status) {
+	w.t.Helper()
+	in := w.get(ref)
+	got := map[string]outbox.Status{}
+	for name, d := range in.Channels {
+		got[name] = d.Status
+	}
+	if in.Origin != outbox.Closed || !maps.Equal(got, want) {
+		w.t.Errorf("the intent is %s with %v, want closed with %v", in.Origin, got, want)
+	}
+	if due, next, err := w.store.Due(time.Now().Add(1000*time.Hour), 10); err != nil || len(due) > 0 || !next.IsZero() {
+		w.t.Errorf("still due: %v, %v, %v", due, next, err)
+	}
+}
+
+// untilShut waits in real time.
+func (w *world) untilShut(ref outbox.Ref) {
+	w.t.Helper()
+	eventually(w.t, "shut", func() bool {
+		in := w.get(ref)
+		for _, d := range in.Channels {
+			if d.Status == outbox.Sent && !d.Recorded {
+				return false
+			}
+		}
+		return in.Origin == outbox.Closed
+	})
+}
+
+// eventually waits in real time.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+var errStore = errors.New("the store refused")
+
+func names(prefix string, n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("%s%04d", prefix, i))
+	}
+	return all
+}
