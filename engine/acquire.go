@@ -235,4 +235,3 @@ func (e *Engine) untilDrain(ctx context.Context) (context.Context, func()) {
 	stop := context.AfterFunc(e.draining, func() { cancel(ErrDraining) })
 	return ctx, func() { stop(); cancel(nil) }
 }
-

@@ -22,6 +22,13 @@ import (
 	"github.com/picketd/picket/outbox"
 )
 
+func init() { redis.SetLogger(silence{}) }
+
+// silence is for a client that tells of each failed call by itself.
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
+
 // contract are the tests that hold on every kind of Redis.
 var contract = map[string]func(*testing.T, *store){}
 
@@ -107,7 +114,9 @@ func (f *fleet) frozen(name string, change ...func(*Config)) *Engine {
 	}
 	c := Config{
 		Redis: f.client, Outbox: box, Host: name, Prefix: f.prefix, TTL: testTTL, Channels: channels,
-		Render: func(channel string, m Message) ([]byte, error) { return []byte(channel + ":" + m.Key + ":" + m.Title), nil },
+		Render: func(channel string, m Message) ([]byte, error) {
+			return []byte(channel + ":" + m.Key + ":" + m.Title), nil
+		},
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	for _, do := range change {

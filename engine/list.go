@@ -181,4 +181,3 @@ func (t *Ticket) dropFacts() {
 		t.Notification.Facts = nil
 	}
 }
-

@@ -59,8 +59,8 @@ func closeProcess(p *Process) {
 // processes watches each process once, for all claims that hang on it.
 type processes struct {
 	*Engine
-	mu     sync.Mutex
-	byID   map[processID]*watched
+	mu   sync.Mutex
+	byID map[processID]*watched
 }
 
 // processID tells a process from a later one with its pid.

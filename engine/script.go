@@ -106,7 +106,7 @@ func (r reply) pairs(i int) map[string]string {
 	return fields
 }
 
-func (r reply) text(i int) string { s, _ := r.at(i).(string); return s }
+func (r reply) text(i int) string  { s, _ := r.at(i).(string); return s }
 func (r reply) number(i int) int64 { n, _ := r.at(i).(int64); return n }
 
 // texts is element i as a list in which nil is "".

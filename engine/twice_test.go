@@ -28,8 +28,11 @@ func newTwice() twice {
 	return t
 }
 
-func (w twice) DialHook(next redis.DialHook) redis.DialHook                              { return next }
-func (w twice) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook { return next }
+func (w twice) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (w twice) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
 
 func (w twice) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {

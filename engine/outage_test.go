@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/picketd/picket/engine/redistest"
+	"github.com/picketd/picket/outbox"
+)
+
+// within runs a call that must come back in time.
+func within(t *testing.T, limit time.Duration, what string, call func() error) error {
+	t.Helper()
+	start := time.Now()
+	err := call()
+	if took := time.Since(start); took > limit {
+		t.Errorf("%s came back after %s", what, took)
+	}
+	return err
+}
+
+// TestF32CallsEndWhileRedisIsStopped: every call says STORE_UNAVAILABLE within 5 s, and all is well again afterwards.
+func TestF32CallsEndWhileRedisIsStopped(t *testing.T) {
+	t.Parallel()
+	f, server := setup(t)
+	e := f.host("host-a", func(c *Config) { c.TTL = time.Minute })
+	c, _ := claimed(t, e, "stopped", "t")
+	server.Freeze()
+	calls := map[string]func() error{
+		"claim": func() error { _, err := e.Claim(t.Context(), ask("other", "t")); return err },
+		"wait": func() error {
+			r := ask("other", "t")
+			r.Wait = time.Minute
+			_, err := e.Claim(t.Context(), r)
+			return err
+		},
+		"step":    func() error { _, err := step(t, e, c, "online", AssetOnline, ""); return err },
+		"ticket":  func() error { _, err := e.Ticket(t.Context(), c.Ticket); return err },
+		"history": func() error { _, _, err := e.History(t.Context(), c.Ticket); return err },
+		"list":    func() error { _, _, err := e.Tickets(t.Context(), TicketQuery{Limit: 10}); return err },
+		"attempt": func() error {
+			_, err := e.Attempt(t.Context(), attempt(e, c.Ticket, "x", "ops", 1))
+			wantErr(t, err, outbox.ErrAway)
+			return err
+		},
+	}
+	t.Run("calls", func(t *testing.T) {
+		for what, call := range calls {
+			t.Run(what, func(t *testing.T) {
+				t.Parallel()
+				limit := 5 * time.Second
+				if what == "attempt" {
+					limit = 7 * time.Second
+				}
+				wantErr(t, within(t, limit, what, call), ErrStoreUnavailable)
+			})
+		}
+	})
+	server.Thaw()
+	if _, err := step(t, e, c, "online", AssetOnline, ""); err != nil {
+		t.Errorf("after the outage: %v", err)
+	}
+	claimed(t, e, "other", "t")
+}
+
+// TestF32RenewalEndsInTime: with Redis stopped a renewal comes back within a sixth of the TTL, and the claim is lost at its
+// deadline, not seconds after the lock has run out.
+func TestF32RenewalEndsInTime(t *testing.T) {
+	t.Parallel()
+	f, server := setup(t)
+	e := f.host("host-a")
+	c, _ := claimed(t, e, "stopped", "t")
+	server.Freeze()
+	v, err := e.GetClaim(c.ID, agent)
+	err = within(t, testTTL, "the loss", func() error {
+		for v.Status == Held && err == nil {
+			v, err = e.WatchClaim(t.Context(), c.ID, agent, time.Minute)
+		}
+		return err
+	})
+	if err != nil || v.Reason != ReasonExpired {
+		t.Errorf("got %+v, %v", v, err)
+	}
+	server.Thaw()
+}
+
+// TestF3LaterLocksAreRenewedAfterAnOutage: cut, let expire, claim again, and see that the new claim lives.
+func TestF3LaterLocksAreRenewedAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.Proxy(t, server.Addr())
+	c := client(proxy.Addr())
+	t.Cleanup(func() { _ = c.Close() })
+	e := (&fleet{t, c, "picket"}).host("host-a")
+	claimed(t, e, "cut", "t")
+	proxy.Refuse()
+	time.Sleep(testTTL + 200*time.Millisecond)
+	proxy.Restore()
+	k, _ := claimed(t, e, "cut", "t")
+	time.Sleep(2 * testTTL)
+	if v, err := e.GetClaim(k.ID, agent); err != nil || v.Status != Held {
+		t.Errorf("got %+v, %v", v, err)
+	}
+	if _, err := step(t, e, k, "online", AssetOnline, ""); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestF16AFullMemoryIsSaidClearly: writes are refused whole, with a sentence; renewals go on, for they need no memory.
+func TestF16AFullMemoryIsSaidClearly(t *testing.T) {
+	t.Parallel()
+	f, server := setup(t)
+	e := f.host("host-a")
+	c, _ := claimed(t, e, "full", "t")
+	direct := server.Client()
+	if err := direct.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := step(t, e, c, "online", AssetOnline, "")
+	wantErr(t, err, ErrStoreUnavailable)
+	if err == nil || !strings.Contains(err.Error(), "maxmemory") {
+		t.Errorf("it says %v", err)
+	}
+	_, err = e.Claim(t.Context(), ask("other", "t"))
+	wantErr(t, err, ErrStoreUnavailable)
+	time.Sleep(testTTL)
+	if v, err := e.GetClaim(c.ID, agent); err != nil || v.Status != Held {
+		t.Errorf("got %+v, %v", v, err)
+	}
+	if err := direct.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := step(t, e, c, "online", AssetOnline, ""); err != nil || r.Replayed || r.Ticket.Revision != 2 {
+		t.Errorf("something of the refused write was kept: %+v, %v", r, err)
+	}
+}
+
+func init() { contract["listings page through tickets"] = listings }
+
+func listings(t *testing.T, s *store) {
+	e := s.fleet(t).host("host-a")
+	for i := range 25 {
+		c, _ := claimed(t, e, fmt.Sprintf("list-%02d", i%5), fmt.Sprintf("t%02d", i))
+		if _, err := step(t, e, c, "online", AssetOffline, `{"a":1}`); err != nil {
+			t.Fatal(err)
+		}
+		if i%2 == 0 {
+			if _, err := e.Finish(t.Context(), c.ID, agent, ""); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := e.Release(t.Context(), c.ID, agent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, q := range []struct {
+		TicketQuery
+		want int
+	}{
+		{TicketQuery{Limit: 7}, 25},
+		{TicketQuery{Limit: 1000}, 25},
+		{TicketQuery{Limit: 4, State: Finished}, 13},
+		{TicketQuery{Limit: 2, Asset: "list-03"}, 5},
+		{TicketQuery{Limit: 5, Asset: "nobody"}, 0},
+	} {
+		seen := map[string]bool{}
+		for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
+			q.Cursor = cursor
+			var list []Ticket
+			var err error
+			list, cursor, err = e.Tickets(t.Context(), q.TicketQuery)
+			if err != nil || len(list) > q.Limit || pages > 30 {
+				t.Fatalf("%+v: %d tickets, page %d, %v", q, len(list), pages, err)
+			}
+			for _, ticket := range list {
+				seen[ticket.ID.String()] = true
+				if ticket.Steps["online"].Facts != nil {
+					t.Error("a listing has facts")
+				}
+			}
+		}
+		if len(seen) != q.want {
+			t.Errorf("%+v: %d tickets, want %d", q, len(seen), q.want)
+		}
+	}
+	_, _, err := e.Tickets(t.Context(), TicketQuery{Limit: 1, Cursor: "nonsense"})
+	wantErr(t, err, ErrInvalid)
+}
