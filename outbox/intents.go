@@ -7,9 +7,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
+
+// maxName bounds in bytes what becomes part of a key; bbolt's keys hold 32 KiB.
+const maxName = 4096
 
 // Stage writes an intent that is not sendable. The ID must be fresh.
 func (s *Store) Stage(in Intent) error {
@@ -117,12 +122,9 @@ func (s *Store) Get(ref Ref) (in Intent, err error) {
 
 // validate refuses what the keys of the file cannot hold.
 func (in *Intent) validate() error {
-	if in.ID == "" || in.Ticket == "" || strings.Contains(in.ID+in.Ticket, "\x00") {
-		return fmt.Errorf("cannot keep intent %q of ticket %q: both must be given, without zero bytes", in.ID, in.Ticket)
-	}
-	for name := range in.Channels {
-		if name == "" || strings.Contains(name, "\x00") {
-			return fmt.Errorf("cannot keep intent %q: %q cannot be a channel's name", in.ID, name)
+	for _, name := range append(slices.Collect(maps.Keys(in.Channels)), in.ID, in.Ticket) {
+		if name == "" || len(name) > maxName || strings.Contains(name, "\x00") {
+			return fmt.Errorf("cannot keep intent %.80q: %.80q must have 1 to %d bytes, none of them zero", in.ID, name, maxName)
 		}
 	}
 	return nil

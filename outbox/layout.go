@@ -90,10 +90,7 @@ type tx struct {
 }
 
 func (t *tx) put(bucket, key, value []byte) {
-	t.dirty = true
-	if err := t.Bucket(bucket).Put(key, value); err != nil && t.err == nil {
-		t.err = err
-	}
+	t.wrote(t.Bucket(bucket).Put(key, value))
 }
 
 func (t *tx) putJSON(bucket, key []byte, v any) {
@@ -105,9 +102,15 @@ func (t *tx) putJSON(bucket, key []byte, v any) {
 }
 
 func (t *tx) del(bucket, key []byte) {
+	t.wrote(t.Bucket(bucket).Delete(key))
+}
+
+// wrote takes bbolt's answer to a change in memory. With the keys that validate lets through it fails only where the tree makes
+// no sense.
+func (t *tx) wrote(err error) {
 	t.dirty = true
-	if err := t.Bucket(bucket).Delete(key); err != nil && t.err == nil {
-		t.err = err
+	if err != nil && t.err == nil {
+		t.err = fmt.Errorf("%w: %v", ErrDamaged, err)
 	}
 }
 

@@ -21,11 +21,11 @@ func (s *Store) Stats() Stats { return *s.stats.Load() }
 
 // count counts the intents by their index: at the start, and when it is not known what a failed write left.
 func (s *Store) count(t *tx) error {
-	s.counts = map[Origin]int{}
+	counts := map[Origin]int{}
 	if err := t.Bucket(orderBucket).ForEach(func(k, _ []byte) error {
 		for _, o := range []Origin{Staged, Committed, Adopted, Closed} {
 			if bytes.HasPrefix(k, []byte(o)) && len(k) > len(o)+8 {
-				s.counts[o]++
+				counts[o]++
 				return nil
 			}
 		}
@@ -33,6 +33,7 @@ func (s *Store) count(t *tx) error {
 	}); err != nil {
 		return err
 	}
+	s.counts = counts
 	s.publish(t.findOldest())
 	return nil
 }

@@ -6,6 +6,7 @@ package outbox
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -32,6 +33,7 @@ func (s *Store) write(grows bool, fn func(*tx) error) error {
 	s.queue.Unlock()
 	select {
 	case s.turn <- struct{}{}:
+		runtime.Gosched() // those whom the last turn set free come back first, or every other turn would be of one
 		s.queue.Lock()
 		ops := s.queue.ops
 		s.queue.ops = nil

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+// Package outbox is the durable store of intents: the local record that a notification must go out for a ticket.
+//
+// Redis and this file cannot commit together. What makes "accepted" mean "delivered, and never after it was superseded" is the
+// order in which the two are written, and who settles what a crash leaves between two writes. This page is that order.
+//
+// # Stages
+//
+//	1 stage      outbox   the intent with its content and frozen bodies, under the ticket's id and a fresh one of its own;
+//	                      fsynced, not sendable
+//	2 hint       Redis    the ticket into the set of those that this outbox (its ID) answers for
+//	3 NOTIFYING  Redis    fenced: the same content and bodies into the ticket, intent = the intent's id, owner = ID
+//	4 commit     outbox   sendable; now, and only now, 202
+//	5 attempt    Redis    taken for a lease, for each channel by itself
+//	  begin      outbox   only on an at_most_once channel: sending, fsynced before the first byte
+//	  send
+//	  outcome    outbox   fsynced
+//	  outcome    Redis    on the ticket
+//	6 shut       outbox   once the ticket needs nothing more: content and bodies leave, receipts stay
+//	  recorded   outbox   the channel's outcome is on the ticket
+//
+// The engine does 1 to 4 and what is in Redis, the notifier asks it for 5 and does the rest.
+//
+//	           Stage            Commit                            Shut
+//	(nothing) ──────▶ staged ───────────▶ committed ─────────────────────▶ closed ──▶ (nothing), when receipts expire
+//	                    │                  adopted ◀── Adopt, of what stands on the ticket
+//	                    └──▶ (nothing), by Discard
+//
+// # Rules
+//
+//   - Stage, Commit and Discard touch only the entry of their own call's intent: ticket and id must both match. Two calls for a
+//     ticket, or a call and what an earlier one left, cannot commit or discard each other's.
+//   - A staged intent is never sent. Whether its NOTIFYING write was applied is known to Redis alone, so a staged intent without
+//     a running call is settled by asking, for as long as the write may still land: committed when the ticket names it,
+//     discarded when it cannot be applied any more. The next call for the ticket settles it first.
+//   - A receipt (a channel that is Sent) is a fact. No later outcome replaces it, closing the intent does not end the duty to
+//     bring it to the ticket, and it stays for as long as terminal tickets do.
+//   - On an at_most_once channel Begin refuses any channel but a pending one. What is found as sending after a crash is never
+//     sent again: it is parked for a person.
+//
+// # Where a crash can fall
+//
+// A crash is that of the daemon or its host at this point, after what is named first and before what is named second. "Found" is
+// what the next start finds in the outbox, and "ticket" what Redis has. If the host never comes back, another host's daemon
+// finds the ticket by its hint and adopts it, from C4 on; before that nothing was accepted.
+//
+//	     the crash falls             found, ticket                    settled by                          a receiver sees it
+//	C1   before stage                nothing; unchanged               the agent: it has no 202 and        once
+//	                                                                  calls again
+//	C2   after stage,                staged; unchanged                engine: asks Redis, discards when   once, by the agent's
+//	     before hint                                                  the write cannot land any more      next call
+//	C3   after hint,                 staged; unchanged, hinted        as C2; the hint goes when the       as C2
+//	     before NOTIFYING                                             staged intent has
+//	C4   NOTIFYING sent or written,  staged; names the intent, or     engine: asks Redis until it names   once
+//	     reply lost or not read,     will, or never does              the intent (commit), or cannot
+//	     before commit                                                any more (discard)
+//	C5   after commit,               committed, due; NOTIFYING        notifier; the agent's next call     once
+//	     before 202                                                   is answered "replayed"
+//	C6   after 202,                  committed, due; NOTIFYING        notifier                            once
+//	     before attempt
+//	C7   attempt taken,              pending, due; sending            notifier: an attempt of an earlier  once; at_most_once: not
+//	     before send (or Begin)                                       run of its own is unknown at once,  at all, until a person
+//	                                                                  and sent; at_most_once: parked      says so
+//	                                                                  when the lease has run out
+//	C8   at_most_once: begun,        sending, due; sending            notifier: parked; a person decides  not at all, or once if
+//	     before the first byte,                                       with retry, settle or discard       the send had begun
+//	     or before the outcome
+//	C9   sent, before the outcome    pending, due; sending            notifier: sent again with the same  twice, with one key;
+//	     in the outbox                                                key and body                        at_most_once: see C8
+//	C10  outcome in the outbox,      sent, due; sending               notifier: brings the outcome to     once; twice if this
+//	     before it is on the ticket                                   the ticket, sends nothing           host stays away and
+//	                                                                                                      another delivers it
+//	C11  outcome on the ticket,      sent, due; sent, or NOTIFIED     notifier: brings it again, which    once
+//	     before shut                                                  changes nothing, and shuts
+//	C12  shut, before recorded       closed, sent, due; NOTIFIED      notifier: brings it again, which    once
+//	                                                                  changes nothing, and marks it
+//	C13  in the middle of a write    all of that write or nothing     nobody: the file's older meta page  as the row before or
+//	     of the outbox               of it: the row before or after   is valid until the newer one is     after
+//	                                                                  synced
+//
+// # The file
+//
+// One bbolt file, mode 0600, locked while it is open. Every write is a transaction that is synced before its call returns;
+// calls that come while another is being synced share the next one. Bodies are kept apart from what changes, what is due is read
+// from an index, and the numbers that Stats shows are counted once, when the file is opened.
+//
+// Past MaxSize, Stage and Adopt answer ErrFull; everything else may use the room beyond it, because it is what makes room.
+// On a full disk any write may fail with the system's ENOSPC and leaves the file as it was before.
+//
+// A damaged file never panics out of this package: Open, or the call that meets the damage, says ErrDamaged. After a write has
+// met it, all further writes are refused until the file is opened anew. SetAside renames the file, and what was accepted is
+// adopted again from the tickets.
+//
+// # What will bite
+//
+// The file is the identity: a copy of it that is opened on another host answers for the same intents. The clock of what is due is
+// the host's wall clock. Due goes on returning a channel until a call here changes that, so a caller keeps in mind what it has
+// in hand, and takes what it cannot handle out of the way with Postpone.
+package outbox
