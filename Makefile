@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Picket Authors
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
+LDFLAGS := -s -w -X github.com/picketd/picket/daemon.version=$(VERSION) -X github.com/picketd/picket/daemon.commit=$(COMMIT)
+FUZZTIME ?= 10s
+TESTFLAGS ?=
+
+.PHONY: help
+help: ## Show what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build the static binary bin/picket
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/picket ./daemon/cmd/picket
+
+.PHONY: test
+test: ## Install what the tests need, lint, and run all tests with the race detector
+	.ci/deps
+	$(MAKE) --no-print-directory lint
+	CGO_ENABLED=1 go test -race -shuffle=on $(TESTFLAGS) ./...
+
+.PHONY: lint
+lint: ## Run go vet, staticcheck and gofumpt, which must find nothing
+	go vet ./...
+	go tool staticcheck ./...
+	@files=$$(go tool gofumpt -l .); if [[ $$files ]]; then echo "run make fmt, which formats:"; echo "$$files"; exit 1; fi
+
+.PHONY: fmt
+fmt: ## Format all Go files
+	go tool gofumpt -l -w .
+
+.PHONY: bench
+bench: ## Measure beside the floor of the same run
+	go test -run '^$$' -bench . ./...
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (10s)
+	@for package in $$(go list ./...); do \
+		targets=$$(go test -list '^Fuzz' $$package); \
+		for target in $$(grep '^Fuzz' <<<"$$targets" || true); do \
+			echo "$$package $$target"; \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+		done; \
+	done
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf bin dist
