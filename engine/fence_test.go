@@ -5,6 +5,7 @@ package engine
 
 import (
 	"crypto/rand"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -69,17 +70,20 @@ func zombieOfOlderTask(t *testing.T, s *store) {
 
 func equality(t *testing.T, s *store) {
 	f := s.fleet(t)
-	for field, forged := range map[string]any{"nonce": rand.Text(), "token": int64(1 << 52), "ticket": "other/task"} {
-		e := f.frozen("host-" + field)
-		c, _ := claimed(t, e, "eq-"+field, "t")
+	e := f.frozen("host-a")
+	for i, forged := range []struct {
+		field string
+		value any
+	}{{"nonce", rand.Text()}, {"token", int64(1 << 52)}, {"token", 1}, {"ticket", "other/task"}} {
+		c, _ := claimed(t, e, fmt.Sprintf("eq-%d", i), "t")
 		key := e.keys.grant(c.Ticket.Asset)
-		if err := e.redis.HSet(t.Context(), key, field, forged).Err(); err != nil {
+		if err := e.redis.HSet(t.Context(), key, forged.field, forged.value).Err(); err != nil {
 			t.Fatal(err)
 		}
 		_, err := step(t, e, c, "online", AssetOnline, "")
 		wantErr(t, err, ErrStaleToken)
 		if got := state(t, e, c.Ticket); got != Init {
-			t.Errorf("%s differs, and yet the state is %s", field, got)
+			t.Errorf("%s is %v, and yet the state is %s", forged.field, forged.value, got)
 		}
 	}
 }

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+// Package engine holds a host's claims: it locks assets, renews the locks while their agents deserve it, mints fencing tokens, and
+// writes tickets through Lua scripts that refuse all but the newest grant.
+//
+// # Who decides
+//
+// Redis decides about every write, in one script with the write (lua/common.lua): the caller's token and nonce must equal those
+// of the asset's newest grant, and that grant must be for this ticket. Equality, not "at least"; the asset's grant, not the
+// ticket's own token: so a zombie of an older task is refused too. The lock, the watchdog and this daemon's clock decide nothing
+// about safety. They keep two agents from doing the same work, and tell the loser early.
+//
+// # A claim's life
+//
+//	read ──terminal──▶ the ticket is answered, no lock
+//	 │ ▲
+//	 │ └──held, wait── queue on this host; the first of it polls, woken by published releases
+//	 ▼
+//	lock (redsync, value = nonce) ─▶ mint (checks the lock; token; ticket) ─▶ held ─┬─▶ released   by finish or release
+//	 └── no grant: redsync's Unlock, by value, on a context of its own              └─▶ lost       with a reason
+//
+// A claim is trusted until
+//
+//	send time of the last successful renewal + TTL − margin      margin = max(TTL/5, 200 ms)
+//
+// on CLOCK_BOOTTIME, which goes on during a suspend. The lock in Redis lives for a margin longer, counted from later, so a claim is
+// given up here before anyone else can be granted the asset. A renewal is due at a third of the TTL, give or take 10 %, and is
+// given a sixth of it. That a lock is gone is an answer; every other failure of a renewal is unknown, is tried again at a twelfth
+// of the TTL, and becomes a loss only when the trust has run out, then even with a call in flight.
+//
+// # What each loss means
+//
+//	process_exit  the watched process ended. The lock is freed at once.
+//	silent        no POST on the claim within its heartbeat. The agent may still be at work: it is told, renewal stops, and the lock
+//	              is freed one margin later. Time in which this daemon was stopped itself does not count.
+//	max_hold      the claim lasted as long as it may. As silent.
+//	expired       the trust ran out, because Redis did not answer or this host slept, and nobody is known to have the asset.
+//	taken         another grant is newer, or the lock carries another nonce; or Redis refused a write as stale.
+//	store_reset   lock, grant and ticket of the asset are all gone: Redis lost its data.
+//	forced        an administrator ended it.
+//
+// A lost claim never renews again and is never revived; the agent claims anew and is given what was recorded.
+//
+// # Failures
+//
+//	where it strikes                            what holds
+//	─────────────────────────────────────────   ──────────────────────────────────────────────────────────────────────────────
+//	reply of the lock lost                      released by value, tried again with the same nonce; one that lands late is ours
+//	sleep between lock and mint                 mint checks that the lock carries the nonce, so it mints nothing
+//	reply of the mint lost                      mint again: the grant has our nonce, and answers the same token
+//	sleep between mint and answer               the trust is looked at before the claim is answered
+//	reply of a write lost                       sent again: same digest, same request or same nonce answers as before
+//	daemon dies holding claims                  the locks run out; the tickets can be claimed; writes of the dead are stale
+//	agent dies                                  its pidfd tells; the lock is freed at once
+//	agent and daemon freeze                     another claims; Redis refuses what they write when they wake
+//	Redis stopped or cut off                    calls say STORE_UNAVAILABLE within 5 s; claims are lost at their deadline, not before
+//	Redis out of memory                         a script's first write is refused and with it the whole; renewals need no memory
+//	failover to a replica that lags             the lost grant's nonce is refused; tokens do not fall below Redis' clock or what
+//	                                            this daemon has seen; what the replica had is the truth
+//	publish lost                                the poll finds the release
+//	caller goes away while it waits             its place in the queue is given up, a lock taken for it is released
+//	caller goes away during a write             the write goes on; asked again, it answers as replayed
+//
+// Tickets are read without a lock, and this daemon keeps no copy of any. How a notification leaves is the specification in
+// outbox/doc.go; the parts of it that ask or tell Redis are notify.go, settle.go and attempt.go.
+package engine
