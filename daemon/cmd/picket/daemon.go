@@ -101,7 +101,7 @@ func runDev(ctx context.Context, dev daemon.Dev, out io.Writer) (err error) {
 		return err
 	}
 	defer redis.stop()
-	d, err := daemon.New(dev.Config, daemon.Options{})
+	d, err := daemon.New(dev.Config, daemon.Options{Output: out})
 	if err != nil {
 		return configError(err)
 	}

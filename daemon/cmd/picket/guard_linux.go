@@ -58,10 +58,10 @@ func (g *guard) run(path string, argv, env []string) (int, error) {
 		return 0, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	sights, watched := make(chan sight), make(chan struct{})
+	sights, watched, deadline := make(chan sight), make(chan struct{}), g.deadline
 	go func() {
 		defer close(watched)
-		watch(ctx, g.client, g.claim.ID, sights)
+		watch(ctx, g.client, g.claim.ID, deadline, sights)
 	}()
 	defer func() {
 		cancel()

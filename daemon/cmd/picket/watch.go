@@ -12,10 +12,8 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
-const (
-	watchWait  = time.Minute            // the daemon answers after a third of the lock's TTL at latest
-	watchPause = 100 * time.Millisecond // before a call that failed is made again
-)
+// watchPause is the least time from one watch call to the next, answered or failed.
+const watchPause = 50 * time.Millisecond
 
 // sight is what the daemon last said of a claim.
 type sight struct {
@@ -48,10 +46,13 @@ func look(ctx context.Context, cl *client.Client, id string, wait time.Duration)
 }
 
 // watch goes on asking and hands out every sight, until ctx is done or the claim has ended. Then it closes sights.
-func watch(ctx context.Context, cl *client.Client, id string, sights chan<- sight) {
+//
+// It asks for an answer within half the time that is left: the deadline counts from when a call was sent, so an answer that
+// came only when the daemon had to give one would often come after the deadline of the one before.
+func watch(ctx context.Context, cl *client.Client, id string, deadline time.Duration, sights chan<- sight) {
 	defer close(sights)
 	for {
-		s := look(ctx, cl, id, watchWait)
+		s := look(ctx, cl, id, max((deadline-boottime())/2, watchPause))
 		select {
 		case sights <- s:
 		case <-ctx.Done():
@@ -60,7 +61,7 @@ func watch(ctx context.Context, cl *client.Client, id string, sights chan<- sigh
 		if s.released || s.lost != "" {
 			return
 		}
-		if s.deadline == 0 {
+		if deadline = max(deadline, s.deadline); s.deadline == 0 {
 			select {
 			case <-time.After(watchPause):
 			case <-ctx.Done():
