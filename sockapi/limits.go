@@ -80,10 +80,10 @@ func (f field) checkString(wrong *violations, at, s string) {
 		return
 	}
 	switch n := int64(len(s)); {
-	case n < f.min || n > f.max:
-		wrong.add(at, fmt.Sprintf("must be %d to %d bytes", f.min, f.max))
 	case len(f.enum) > 0 && !slices.Contains(f.enum, s):
 		wrong.add(at, "must be one of "+strings.Join(f.enum, ", "))
+	case n < f.min || f.max > 0 && n > f.max:
+		wrong.add(at, fmt.Sprintf("must be %d to %d bytes", f.min, f.max))
 	case strings.ContainsFunc(s, f.forbids):
 		wrong.add(at, "must not have control characters")
 	}

@@ -15,7 +15,7 @@ import (
 const outboxLimit = 1000
 
 type outboxQuery struct {
-	Status string `json:"status,omitempty" enum:"staged,committed,adopted,closed,pending,sending,sent,unknown,parked,dead,discarded" maxLength:"16" doc:"Only intents in this status, or with a channel in it. Without it, those that are not closed."`
+	Status string `json:"status,omitempty" enum:"staged,committed,adopted,closed,pending,sending,sent,unknown,parked,dead,discarded" doc:"Only intents in this status, or with a channel in it. Without it, those that are not closed."`
 }
 
 func listIntents(s *Server, _ *call, q outboxQuery, _ none) (answer, error) {

@@ -4,6 +4,7 @@
 package sockapi
 
 import (
+	"maps"
 	"net/url"
 	"reflect"
 	"slices"
@@ -22,8 +23,8 @@ func decodeQuery(raw string, fields []field, into any) error {
 	}
 	var wrong violations
 	v := reflect.ValueOf(into).Elem()
-	for name, values := range query {
-		at := location("query", name)
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		values, at := query[name], location("query", name)
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
 		if i < 0 {
 			wrong.add(at, unknown(name, fields))
