@@ -38,7 +38,8 @@ type Config struct {
 	Outbox     OutboxConfig `toml:"outbox"`
 	Channels   []Channel    `toml:"channel"`
 
-	adminGroupSet bool // it stands in the file: its lack is an error, not a warning
+	path          string // of the file that it was read from
+	adminGroupSet bool   // it stands in the file: its lack is an error, not a warning
 }
 
 // SocketConfig is [socket].
@@ -165,6 +166,7 @@ func LoadConfig(path string) (Config, error) {
 	if len(problems) == 0 {
 		problems = c.check()
 	}
+	c.path = path
 	return c, located(path, lines, problems)
 }
 

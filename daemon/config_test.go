@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pelletier/go-toml/v2"
 )
 
 // load writes a configuration file and loads it. In what it says, the file's path is left out.
@@ -44,6 +46,7 @@ func TestAnEmptyFileIsTheDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.path = ""
 	if want := DefaultConfig(); !reflect.DeepEqual(c, want) {
 		t.Errorf("got\n%s\nwant\n%s", c, want)
 	}
@@ -309,7 +312,9 @@ func TestTheExampleConfigurationIsTheDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err := load(t, string(doc)); err != nil || !reflect.DeepEqual(c, DefaultConfig()) {
+	c, err := load(t, string(doc))
+	c.path = ""
+	if err != nil || !reflect.DeepEqual(c, DefaultConfig()) {
 		t.Errorf("as it is, it is not the defaults: %v\n%s", err, c)
 	}
 
@@ -362,4 +367,35 @@ func keysBelow(t reflect.Type, path string) map[string]bool {
 		}
 	}
 	return keys
+}
+
+// Whatever stands in the file, it is refused with a word or it is a configuration.
+func FuzzConfig(f *testing.F) {
+	doc, err := os.ReadFile("../packaging/picket.toml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(doc)
+	for _, s := range []string{"lock.ttl = 3", "[[channel]]\nname = [1]", "channel = [{ name = \"a\" }, 3]", "redis = { tls = {} }", "[redis.tls]", "a.b.c = 1", "[channel.x]", "[[redis.addrs]]"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		c, _, problems := parseConfig(doc)
+		for _, p := range problems {
+			if p.message == "" {
+				t.Errorf("a problem without a word at %q", p.key)
+			}
+		}
+		if len(problems) == 0 {
+			_ = c.String()
+		}
+		// What the decoder would still refuse after the walk would be refused in its words, not in ours.
+		if toml.Unmarshal(doc, &map[string]any{}) == nil {
+			if _, problems := checkStrict(doc); len(problems) == 0 {
+				if err := toml.Unmarshal(doc, &c); err != nil {
+					t.Errorf("the walk lets pass: %v", err)
+				}
+			}
+		}
+	})
 }

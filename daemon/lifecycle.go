@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	stopLimit  = 40 * time.Second // for Stop as Run calls it: less than systemd's 90 s
-	callsLimit = 10 * time.Second // of that, for calls in flight; the rest is for notifications in flight
+	stopLimit  = 45 * time.Second // for Stop as Run calls it: less than systemd's 90 s
+	callsLimit = 10 * time.Second // of that, for calls in flight
+	sendsLimit = 25 * time.Second // of that, for notifications in flight
 )
 
 var (
@@ -31,7 +32,9 @@ type part struct {
 
 // Run starts, tells systemd, and stops when ctx is done or the daemon cannot go on. It returns nil after a clean stop.
 func (d *Daemon) Run(ctx context.Context) error {
-	if err := d.start(ctx); err != nil {
+	if err := d.start(ctx); ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return nil // it was told to stop while it waited for Redis
+	} else if err != nil {
 		return err
 	}
 	d.notifySystemd(systemd.SdNotifyReady)

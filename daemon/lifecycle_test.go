@@ -259,8 +259,28 @@ func TestRedisAwayAtStartAndBackLater(t *testing.T) {
 
 	server.Restart()
 	eventually(t, "the daemon is ready", func() bool { return h.Status().Ready })
+	for _, word := range []string{"Redis does not answer", "Redis answers again"} {
+		if strings.Count(h.log.String(), word) != 1 {
+			t.Errorf("the log says %q not once:\n%s", word, h.log)
+		}
+	}
 	if _, err := h.claim(t, "web-01"); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAStopWhileRedisIsAwaitedIsClean(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	server.Kill()
+	h := setup(t, func(c *Config) { c.Redis.Addrs = []string{"unix://" + server.SocketPath()} })
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("told to stop"))
+	defer cancel()
+	if err := h.Run(ctx); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(h.config.Socket.Path); err == nil {
+		t.Error("it has served")
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // errEviction: a full Redis with any other policy throws locks and tickets away.
-var errEviction = errors.New("Redis may evict keys")
+var errEviction = errors.New("locks and tickets may be evicted")
 
 // checkSettings asks every master whether it may be trusted with locks. An errEviction is the answer that it may not; any
 // other error is no answer. The warnings are about what a restart of Redis would lose.
@@ -44,17 +44,16 @@ func checkSettings(ctx context.Context, client redis.UniversalClient) (warnings 
 // checkServer reads the settings with CONFIG GET, or with INFO where an ACL or a hosted Redis forbids CONFIG.
 func checkServer(ctx context.Context, c *redis.Client) (warning string, err error) {
 	policy, err := setting(ctx, c, "maxmemory-policy")
-	var refused redis.Error
-	if errors.As(err, &refused) {
+	if forbidden(err) {
 		policy, err = infoField(ctx, c, "memory", "maxmemory_policy")
 	}
-	if errors.As(err, &refused) {
+	switch {
+	case forbidden(err):
 		return "", fmt.Errorf("cannot read Redis' maxmemory-policy: allow its user +config|get or +info: %w", err)
-	} else if err != nil {
+	case err != nil:
 		return "", fmt.Errorf("cannot read Redis' maxmemory-policy: %w", err)
-	}
-	if policy != "noeviction" {
-		return "", fmt.Errorf("%w: its maxmemory-policy is %q: set it to noeviction", errEviction, policy)
+	case policy != "noeviction":
+		return "", fmt.Errorf("%w: Redis' maxmemory-policy is %q: set it to noeviction", errEviction, policy)
 	}
 
 	save, err := setting(ctx, c, "save")
@@ -65,6 +64,11 @@ func checkServer(ctx context.Context, c *redis.Client) (warning string, err erro
 		return "Redis writes nothing to disk: when it restarts, locks and tickets are gone; set appendonly or save", nil
 	}
 	return "", nil
+}
+
+// forbidden tells a command that an ACL refuses, or that is renamed away.
+func forbidden(err error) bool {
+	return err != nil && (strings.HasPrefix(err.Error(), "NOPERM") || strings.HasPrefix(err.Error(), "ERR unknown command"))
 }
 
 func setting(ctx context.Context, c *redis.Client, name string) (string, error) {

@@ -64,6 +64,10 @@ func TestSettingsThatCannotBeReadAreNoAnswer(t *testing.T) {
 	if _, err := checkSettings(t.Context(), asPicket(t, blind)); err == nil || !strings.Contains(err.Error(), "+config|get or +info") {
 		t.Errorf("got %v", err)
 	}
+	locked := redistest.Start(t, redistest.User("picket", "another")...)
+	if _, err := checkSettings(t.Context(), asPicket(t, locked)); err == nil || strings.Contains(err.Error(), "+info") || !strings.Contains(err.Error(), "WRONGPASS") {
+		t.Errorf("got %v", err)
+	}
 	gone := redistest.Start(t)
 	client := gone.Client()
 	gone.Kill()

@@ -33,7 +33,7 @@ type settingsWatch struct {
 	warned   map[string]bool
 }
 
-var errUnasked = errors.New("Redis has not been asked for its settings yet")
+var errUnasked = errors.New("cannot tell yet whether Redis' settings are right")
 
 func newSettingsWatch(client redis.UniversalClient, log *slog.Logger) *settingsWatch {
 	return &settingsWatch{client: client, log: log, known: make(chan struct{}), warned: map[string]bool{}}
@@ -65,8 +65,14 @@ func (w *settingsWatch) check(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err != nil && !errors.Is(err, errEviction) {
+		if w.trouble == nil {
+			w.log.Warn("Redis does not answer; calls that need it are refused until it does", "error", err)
+		}
 		w.trouble = err
 		return
+	}
+	if w.trouble != nil {
+		w.log.Info("Redis answers again")
 	}
 	switch {
 	case err != nil && w.verdict == nil:

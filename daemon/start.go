@@ -79,7 +79,11 @@ func (d *Daemon) startParts(context.Context) error {
 	d.engine = eng
 	d.onStop("the engine", eng.Stop)
 	eng.Start()
-	d.onStop("the notifier", send.Stop)
+	d.onStop("the notifier", func(ctx context.Context) error {
+		limited, cancel := context.WithTimeout(ctx, sendsLimit)
+		defer cancel()
+		return send.Stop(limited)
+	})
 	send.Start()
 	return nil
 }
@@ -91,7 +95,6 @@ func (d *Daemon) awaitRedis(ctx context.Context) error {
 	case <-d.settings.known:
 		return nil
 	case <-time.After(settingsLimit):
-		d.log.Warn("Redis does not answer; the daemon goes on and is ready when it does", "error", d.settings.gate())
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package daemon
+
+import (
+	"reflect"
+	"strings"
+
+	systemd "github.com/coreos/go-systemd/v22/daemon"
+)
+
+// Reload reads the configuration's file again and logs what is wrong with it, or which keys have changed. None of them takes
+// effect before the next start, nor does a secret that was changed in its file: what a reload gives is the word that a
+// restart would succeed. Its error is an ErrConfig.
+func (d *Daemon) Reload() error {
+	d.notifySystemd(systemd.SdNotifyReloading)
+	defer d.notifySystemd(systemd.SdNotifyReady)
+	c, err := LoadConfig(d.config.path)
+	if err != nil {
+		d.log.Error("the configuration on disk is wrong; the daemon goes on with the one that it has", "error", err)
+		return err
+	}
+	if changed := changedKeys(reflect.ValueOf(d.config), reflect.ValueOf(c), ""); len(changed) > 0 {
+		d.log.Warn("the configuration has changed; it is valid, and takes effect at the next start", "keys", strings.Join(changed, " "))
+		return nil
+	}
+	d.log.Info("the configuration has not changed")
+	return nil
+}
+
+// changedKeys are the paths of the keys that differ between two tables.
+func changedKeys(a, b reflect.Value, path string) []string {
+	var keys []string
+	for f := range a.Type().Fields() {
+		key := path + f.Tag.Get("toml")
+		switch x, y := a.FieldByIndex(f.Index), b.FieldByIndex(f.Index); {
+		case !f.IsExported():
+		case f.Type.Kind() == reflect.Struct:
+			keys = append(keys, changedKeys(x, y, key+".")...)
+		case !reflect.DeepEqual(x.Interface(), y.Interface()):
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
