@@ -104,8 +104,7 @@ func TestF21_ADamagedFileNeverPanics(t *testing.T) {
 			return b
 		}
 	}
-	dir := t.TempDir()
-	path := filepath.Join(dir, "outbox.db")
+	path := filepath.Join(memoryDir(t), "outbox.db")
 	damaged := 0
 	for name, spoil := range spoil {
 		if err := os.WriteFile(path, spoil(append([]byte(nil), file...)), 0o600); err != nil {

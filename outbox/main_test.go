@@ -86,6 +86,21 @@ func setup(t *testing.T) *Store {
 	return open(t, filepath.Join(t.TempDir(), "outbox.db"), Options{})
 }
 
+// memoryDir is a folder where fsync costs nothing, if there is one, for tests that open very many files.
+func memoryDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "picket-outbox-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
 func open(tb testing.TB, path string, o Options) *Store {
 	tb.Helper()
 	s, err := Open(path, o)
