@@ -80,13 +80,13 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 	}
 	c := &claim{
 		id: rand.Text(), nonce: rand.Text(), ticket: TicketID{r.Asset, r.Task}, flow: flow,
-		uid: r.Peer.UID, heartbeat: r.Heartbeat, maxHold: r.MaxHold, process: process,
+		uid: r.Peer.UID, caller: r.Peer.PID, heartbeat: r.Heartbeat, maxHold: r.MaxHold, process: process,
 		status: Held, ended: make(chan struct{}),
 	}
-	c.agent = agentName(r.Peer.PID, c.uid)
 	if process != nil {
-		c.pid, c.agent = process.PID(), agentName(process.PID(), c.uid)
+		c.pid, c.caller = process.PID(), process.PID()
 	}
+	c.agent = fmt.Sprintf("%d/%d", c.caller, c.uid)
 	ticket, granted, err := e.acquire(ctx, c, r.Wait)
 	if err != nil || !granted {
 		e.claims.unreserve(c.uid)
@@ -181,9 +181,7 @@ func (e *Engine) take(ctx context.Context, c *claim) (Ticket, bool, error) {
 	}
 	keep = true
 	e.index.touch(c.ticket)
-	ticket.Holder = &Holder{
-		Host: e.Host, PID: c.pid, UID: c.uid, Task: c.ticket.Task, Since: c.since, Remaining: c.trusted + e.margin - now,
-	}
+	ticket.Holder = e.holding(c)
 	return ticket, true, nil
 }
 

@@ -4,7 +4,6 @@
 package engine
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -19,8 +18,9 @@ type claim struct {
 	ticket    TicketID
 	flow      *Flow
 	uid       uint32
-	pid       int // that is watched; 0: none
-	agent     string
+	pid       int    // that is watched; 0: none
+	caller    int    // the process that asked for the claim, or the one that it named
+	agent     string // caller/uid, as it stands in Redis
 	heartbeat time.Duration
 	maxHold   time.Duration
 	since     time.Time
@@ -70,8 +70,6 @@ func (c *claim) lost() *LostError {
 	}
 	return l
 }
-
-func agentName(pid int, uid uint32) string { return fmt.Sprintf("%d/%d", pid, uid) }
 
 // conclude ends a claim, once. The first reason stands.
 func (e *Engine) conclude(c *claim, status Status, reason Reason) bool {

@@ -230,7 +230,7 @@ func (e *Engine) holding(c *claim) *Holder {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return &Holder{
-		Host: e.Host, PID: c.pid, UID: c.uid, Task: c.ticket.Task, Since: c.since,
+		Host: e.Host, PID: c.caller, UID: c.uid, Task: c.ticket.Task, Since: c.since,
 		Remaining: max(c.trusted+e.margin-e.now(), 0),
 	}
 }

@@ -26,8 +26,10 @@ local function settle()
     end
   end
   local state = sent > 0 and dead == 0 and 'NOTIFIED' or 'FAILED'
+  local token = redis.call('HGET', TICKET, 'token')
   redis.call('HSET', TICKET, 'state', state)
-  event(TICKET, LOG, state == 'NOTIFIED' and 'notified' or 'failed', 'NOTIFYING', state, 'host', HOST, 'agent', AGENT)
+  event(TICKET, LOG, state == 'NOTIFIED' and 'notified' or 'failed', 'NOTIFYING', state, 'token', token, 'host', HOST,
+    'agent', AGENT)
   if state == 'NOTIFIED' then
     for name in string.gmatch(redis.call('HGET', TICKET, 'channels'), '%S+') do
       redis.call('HDEL', TICKET, 'body.' .. name)
@@ -35,7 +37,7 @@ local function settle()
     if not open() then
       state = 'FINISHED'
       redis.call('HSET', TICKET, 'state', state)
-      event(TICKET, LOG, 'finished', 'NOTIFIED', state, 'host', HOST, 'agent', AGENT)
+      event(TICKET, LOG, 'finished', 'NOTIFIED', state, 'token', token, 'host', HOST, 'agent', AGENT)
     end
   end
   return state
