@@ -16,6 +16,7 @@ func init() {
 	contract["G2 zombie of an older task"] = zombieOfOlderTask
 	contract["G2 equality of token, nonce and ticket"] = equality
 	contract["G3 tokens only grow"] = tokensGrow
+	contract["G3 tokens grow when all is forgotten"] = tokensGrowWithoutMemory
 	contract["G3 mint checks the lock"] = mintChecksLock
 	contract["F12 a counter that goes back"] = counterGoesBack
 	contract["F5 extending never takes the lock again"] = extendNeverRetakes
@@ -112,6 +113,18 @@ func tokensGrow(t *testing.T, s *store) {
 		if i == 3 {
 			last = 1 << 51
 		}
+	}
+}
+
+// tokensGrowWithoutMemory: neither Redis nor the daemon remembers the last token; Redis' clock is left.
+func tokensGrowWithoutMemory(t *testing.T, s *store) {
+	f := s.fleet(t)
+	a, b := f.frozen("host-a"), f.frozen("host-b")
+	ca, _ := claimed(t, a, "forgotten", "t")
+	a.redis.Del(t.Context(), a.keys.lock("forgotten"), a.keys.grant("forgotten"), a.keys.ticket(ca.Ticket))
+	time.Sleep(2 * time.Millisecond)
+	if cb, _ := claimed(t, b, "forgotten", "t"); cb.Token <= ca.Token {
+		t.Errorf("token %d after %d", cb.Token, ca.Token)
 	}
 }
 
