@@ -132,6 +132,7 @@ type reply struct {
 	status int
 	header http.Header
 	body   string
+	closes bool // the connection
 }
 
 // do makes a request as it is given, and checks the answer against the OpenAPI document.
@@ -155,7 +156,7 @@ func (h *host) send(req *http.Request) reply {
 	if err != nil {
 		h.Fatal(err)
 	}
-	r := reply{resp.StatusCode, resp.Header, string(body)}
+	r := reply{resp.StatusCode, resp.Header, string(body), resp.Close}
 	h.conforms(req, r)
 	return r
 }

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package sockapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/outbox"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// failing is an engine whose every call comes to the same end.
+type failing struct {
+	Engine
+	err   error
+	panic any
+	wait  bool // until the caller leaves
+}
+
+func (f failing) end(ctx context.Context) error {
+	if f.panic != nil {
+		panic(f.panic)
+	}
+	if f.wait {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return f.err
+}
+
+func (f failing) Claim(ctx context.Context, _ engine.ClaimRequest) (engine.ClaimResult, error) {
+	return engine.ClaimResult{}, f.end(ctx)
+}
+
+func (f failing) WatchClaim(ctx context.Context, _ string, _ uint32, _ time.Duration) (engine.Claim, error) {
+	return engine.Claim{}, f.end(ctx)
+}
+
+func (f failing) Tickets(ctx context.Context, _ engine.TicketQuery) ([]engine.Ticket, string, error) {
+	return nil, "", f.end(ctx)
+}
+
+// TestProblems: each error of the engine has its code, its status and its members, however it is wrapped, and what the engine
+// said of its own is not on the wire.
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	holder := engine.Holder{Host: "scan-02", PID: 7, UID: 1000, Task: "w48", Remaining: 2100 * time.Millisecond}
+	for name, c := range map[string]struct {
+		err  error
+		want client.Problem
+		wait string // Retry-After
+	}{
+		"held": {err: &engine.HeldError{Asset: secret, Holder: holder}, want: client.Problem{Code: client.LockHeld}, wait: "3"},
+		"held, nearly free": {
+			err:  &engine.HeldError{Asset: secret, Holder: engine.Holder{Host: "x", Remaining: time.Millisecond}},
+			want: client.Problem{Code: client.LockHeld}, wait: "1",
+		},
+		"held by nobody": {err: &engine.HeldError{Asset: secret}, want: client.Problem{Code: client.LockHeld}, wait: "1"},
+		"invalid": {
+			err:  &engine.InvalidError{Field: "pid", Message: "must exist"},
+			want: client.Problem{Code: client.Invalid, Errors: []client.FieldError{{Location: "body.pid", Message: "must exist"}}},
+		},
+		"lost":    {err: &engine.LostError{Reason: engine.ReasonSilent}, want: client.Problem{Code: client.ClaimLost, Reason: "silent"}},
+		"exited":  {err: &engine.LostError{Reason: engine.ReasonProcessExit, PID: 7}, want: client.Problem{Code: client.ClaimLost, Reason: "process_exit", PID: 7}},
+		"illegal": {err: &engine.TransitionError{State: "INIT"}, want: client.Problem{Code: client.IllegalTransition, State: "INIT"}},
+
+		"draining":     {err: engine.ErrDraining, want: client.Problem{Code: client.Draining}, wait: "0"},
+		"unknown flow": {err: engine.ErrUnknownFlow, want: client.Problem{Code: client.UnknownFlow}},
+		"mismatch":     {err: engine.ErrFlowMismatch, want: client.Problem{Code: client.FlowMismatch}},
+		"forbidden":    {err: engine.ErrForbidden, want: client.Problem{Code: client.Forbidden}},
+		"too many":     {err: engine.ErrTooManyClaims, want: client.Problem{Code: client.TooManyClaims}},
+		"no claim":     {err: engine.ErrClaimNotFound, want: client.Problem{Code: client.ClaimNotFound}},
+		"stale":        {err: engine.ErrStaleToken, want: client.Problem{Code: client.StaleToken}},
+		"away":         {err: engine.ErrStoreUnavailable, want: client.Problem{Code: client.StoreUnavailable}},
+		"outbox":       {err: engine.ErrOutboxUnavailable, want: client.Problem{Code: client.OutboxUnavailable}},
+		"unexpected":   {err: fs.ErrClosed, want: client.Problem{Code: client.Internal}},
+		"time-out":     {err: context.DeadlineExceeded, want: client.Problem{Code: client.Internal}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := serve(t, Config{Engine: failing{err: fmt.Errorf("%s: %w", secret, c.err)}})
+			r := h.do("POST", "/v1/claims", `{"asset":"a","task":"t"}`)
+			p := h.refused(r, c.want.Code)
+			if p.Reason != c.want.Reason || p.PID != c.want.PID || p.State != c.want.State || !slices.Equal(p.Errors, c.want.Errors) {
+				t.Errorf("got %s", r.body)
+			}
+			if strings.Contains(r.body, secret) {
+				t.Errorf("the engine's own words are on the wire: %s", r.body)
+			}
+			if got := r.header.Get("Retry-After"); got != c.wait {
+				t.Errorf("Retry-After is %q, want %q", got, c.wait)
+			}
+		})
+	}
+}
+
+// TestProblemsAreComplete: no sentinel of the engine is INTERNAL, and no code lacks a status.
+func TestProblemsAreComplete(t *testing.T) {
+	t.Parallel()
+	seen := map[client.Code]bool{}
+	for _, s := range situations {
+		if seen[s.code] {
+			t.Errorf("%s stands for two situations", s.code)
+		}
+		seen[s.code] = true
+		if p := problemOf(fmt.Errorf("x: %w", s.err), "body"); p.Code != s.code || p.Status == http.StatusInternalServerError {
+			t.Errorf("%v is %s %d", s.err, p.Code, p.Status)
+		}
+	}
+	for _, err := range []error{
+		engine.ErrInvalidAsset, engine.ErrInvalidTask, engine.ErrUnknownFlow, engine.ErrUnknownStep, engine.ErrUnknownChannel,
+		engine.ErrForbidden, engine.ErrClaimNotFound, engine.ErrTicketNotFound, engine.ErrStaleToken, engine.ErrStepConflict,
+		engine.ErrContentConflict, engine.ErrFlowMismatch, engine.ErrTooManyClaims, engine.ErrStoreUnavailable,
+		engine.ErrOutboxUnavailable, engine.ErrDraining,
+	} {
+		if problemOf(err, "body").Code == client.Internal {
+			t.Errorf("%v is INTERNAL", err)
+		}
+	}
+}
+
+// TestInvalidInQuery: a field that the engine refuses is located where it stood.
+func TestInvalidInQuery(t *testing.T) {
+	t.Parallel()
+	h := serve(t, Config{Engine: failing{err: &engine.InvalidError{Field: "cursor", Message: "is not one"}}})
+	p := h.refused(h.do("GET", "/v1/tickets?cursor=x", ""), client.Invalid)
+	if len(p.Errors) != 1 || p.Errors[0].Location != "query.cursor" {
+		t.Errorf("got %+v", p.Errors)
+	}
+}
+
+// TestPanic: a handler's panic is the answer INTERNAL to its caller, and nobody else's concern.
+func TestPanic(t *testing.T) {
+	t.Parallel()
+	h := serve(t, Config{Engine: failing{panic: secret}})
+	for range 2 {
+		r := h.do("POST", "/v1/claims", `{"asset":"a","task":"t"}`)
+		if h.refused(r, client.Internal); strings.Contains(r.body, secret) {
+			t.Errorf("got %s", r.body)
+		}
+	}
+	h.wants(h.do("GET", "/livez", ""), http.StatusOK)
+}
+
+// brokenOutbox cannot be read.
+type brokenOutbox struct{}
+
+func (brokenOutbox) List(outbox.Origin, int) ([]outbox.Intent, error) {
+	return nil, errors.New(secret)
+}
+
+func (brokenOutbox) Ticket(string) ([]outbox.Intent, error) { return nil, errors.New(secret) }
+
+func TestOutboxUnavailable(t *testing.T) {
+	t.Parallel()
+	h := serve(t, Config{Outbox: brokenOutbox{}})
+	for _, path := range []string{"/v1/outbox", "/v1/outbox/a/t", "/v1/outbox?status=dead"} {
+		if r := h.do("GET", path, ""); strings.Contains(r.body, secret) {
+			t.Errorf("got %s", r.body)
+		} else {
+			h.refused(r, client.OutboxUnavailable)
+		}
+	}
+}
+
+// TestReady: readiness is 200 or 503, a line of text, or with verbose each check.
+func TestReady(t *testing.T) {
+	t.Parallel()
+	ready := true
+	h := serve(t, Config{Ready: func(context.Context) []client.Check {
+		c := client.Check{Name: "redis", OK: ready}
+		if !ready {
+			c.Error = "connection refused"
+		}
+		return []client.Check{{Name: "outbox", OK: true}, c}
+	}})
+	if r := h.wants(h.do("GET", "/readyz", ""), http.StatusOK); r.body != "ok\n" {
+		t.Errorf("got %q", r.body)
+	}
+	ready = false
+	if r := h.wants(h.do("GET", "/readyz", ""), http.StatusServiceUnavailable); r.body != "not ready: redis: connection refused\n" {
+		t.Errorf("got %q", r.body)
+	}
+	for _, query := range []string{"?verbose", "?verbose=true"} {
+		r := h.wants(h.do("GET", "/readyz"+query, ""), http.StatusServiceUnavailable)
+		var got client.Readiness
+		if err := json.Unmarshal([]byte(r.body), &got); err != nil || got.Ready || len(got.Checks) != 2 || got.Checks[1].Error == "" {
+			t.Errorf("got %s", r.body)
+		}
+	}
+	h.wants(h.do("GET", "/livez", ""), http.StatusOK)
+	h.wants(h.do("GET", "/v1/status", ""), http.StatusOK)
+}
