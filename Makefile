@@ -13,7 +13,7 @@ TESTFLAGS ?=
 
 .PHONY: help
 help: ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build the static binary bin/picket
@@ -36,7 +36,11 @@ fmt: ## Format all Go files
 	go tool gofumpt -l -w .
 
 .PHONY: bench
-bench: ## Measure beside the floor of the same run
+bench: build ## Measure the daemon beside its floors (BENCHMARKS.md); needs redis-server
+	go run ./daemon/bench
+
+.PHONY: microbench
+microbench: ## Run the Go benchmarks of the packages
 	go test -run '^$$' -bench . ./...
 
 .PHONY: fuzz
