@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -252,4 +253,30 @@ func TestStopWithoutStart(t *testing.T) {
 	must(t, err)
 	must(t, s.Shutdown(t.Context()))
 	must(t, s.Shutdown(t.Context()))
+}
+
+// TestActivatedSocket: a listener that was handed over is served as it is, and its socket stays.
+func TestActivatedSocket(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "s")
+	made, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	must(t, err)
+	defer made.Close()
+	file, err := made.File()
+	must(t, err)
+	handed, err := net.FileListener(file)
+	must(t, err)
+	must(t, file.Close())
+	s, err := New(Config{Logger: quiet(), Status: func() client.Status { return client.Status{Host: "scan-01"} }})
+	must(t, err)
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(handed) }()
+	status, err := client.New(path).Status(t.Context())
+	must(t, err)
+	if status.Host != "scan-01" {
+		t.Errorf("got %+v", status)
+	}
+	must(t, s.Shutdown(t.Context()))
+	must(t, <-served)
+	must(t, dial(t, path).Close())
 }

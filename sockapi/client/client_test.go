@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// setup is a client before a stand-in for the daemon.
+func setup(t *testing.T, h http.HandlerFunc) *Client {
+	t.Helper()
+	socket := filepath.Join(t.TempDir(), "s")
+	ln, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var conns atomic.Int64
+	server := &http.Server{Handler: h, ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
+		return context.WithValue(ctx, connKey{}, conns.Add(1))
+	}}
+	go func() { _ = server.Serve(ln) }()
+	c := New(socket)
+	t.Cleanup(func() {
+		c.CloseIdleConnections()
+		_ = server.Close()
+	})
+	return c
+}
+
+// connKey is the key of a connection's number.
+type connKey struct{}
+
+// answerProblem writes a problem as the daemon does.
+func answerProblem(w http.ResponseWriter, code Code, header ...string) {
+	for i := 0; i < len(header); i += 2 {
+		w.Header().Set(header[i], header[i+1])
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(code.Status())
+	_ = json.NewEncoder(w).Encode(Problem{Code: code, Status: code.Status(), Detail: "d"})
+}
+
+// TestRequests: each method makes the request that the API wants.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	got := make(chan string, 1)
+	c := setup(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got <- r.Method + " " + r.RequestURI + " " + strings.TrimSpace(string(body))
+		_, _ = io.WriteString(w, "{}")
+	})
+	ctx := t.Context()
+	for want, call := range map[string]func() error{
+		`POST /v1/claims {"asset":"<a>","task":"t","heartbeat":"30s"}`: func() error {
+			_, err := c.Claim(ctx, ClaimRequest{Asset: "<a>", Task: "t", Heartbeat: "30s"})
+			return err
+		},
+		"GET /v1/claims ":               func() error { _, err := c.Claims(ctx); return err },
+		"GET /v1/claims/x ":             func() error { _, err := c.GetClaim(ctx, "x"); return err },
+		"GET /v1/claims/..%2Fx ":        func() error { _, err := c.GetClaim(ctx, "../x"); return err },
+		"GET /v1/claims/x?wait=1m30s ":  func() error { _, err := c.WatchClaim(ctx, "x", 90*time.Second); return err },
+		"POST /v1/claims/x/heartbeat ":  func() error { _, err := c.Heartbeat(ctx, "x"); return err },
+		"DELETE /v1/claims/x ":          func() error { return c.Release(ctx, "x") },
+		"POST /v1/claims/x/finish {}":   func() error { _, err := c.Finish(ctx, "x", ""); return err },
+		"GET /v1/tickets/a%2F%25b/t ":   func() error { _, err := c.Ticket(ctx, "a/%b", "t"); return err },
+		"GET /v1/tickets/a/t/history ":  func() error { _, err := c.History(ctx, "a", "t"); return err },
+		"GET /v1/outbox/a%20b/t ":       func() error { _, err := c.OutboxTicket(ctx, "a b", "t"); return err },
+		"GET /v1/outbox?status=parked ": func() error { _, err := c.Outbox(ctx, "parked"); return err },
+		"GET /v1/status ":               func() error { _, err := c.Status(ctx); return err },
+		"GET /v1/tickets?asset=a%26b&limit=5 ": func() error {
+			_, err := c.Tickets(ctx, TicketQuery{Asset: "a&b", Limit: 5})
+			return err
+		},
+		`POST /v1/claims/x/steps {"step":"online","state":"ASSET_ONLINE","facts":{"n":12345678901234567,"f":1.0}}`: func() error {
+			_, err := c.Step(ctx, "x", StepRequest{Step: "online", State: "ASSET_ONLINE", Facts: json.RawMessage(`{"n":12345678901234567,"f":1.0}`)})
+			return err
+		},
+		`POST /v1/claims/x/failures {"step":"vuln","error":"e","final":true}`: func() error {
+			_, err := c.Fail(ctx, "x", FailureRequest{Step: "vuln", Error: "e", Final: true})
+			return err
+		},
+		`POST /v1/claims/x/notification?wait=10s {"title":"t","text":"x","severity":"low"}`: func() error {
+			_, err := c.Notify(ctx, "x", NotificationRequest{Title: "t", Text: "x", Severity: "low"}, 10*time.Second)
+			return err
+		},
+	} {
+		if err := call(); err != nil {
+			t.Errorf("%s: %v", want, err)
+		}
+		if request := <-got; request != want {
+			t.Errorf("got  %s\nwant %s", request, want)
+		}
+	}
+}
+
+// TestProblem: an error answer is a *Problem with all that it carries, and one that is none becomes one.
+func TestProblem(t *testing.T) {
+	t.Parallel()
+	c := setup(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/claims":
+			answerProblem(w, LockHeld, "Retry-After", "7")
+		case "/v1/status":
+			http.Error(w, "gone fishing", http.StatusBadGateway)
+		default:
+			http.Redirect(w, r, "/v1/claims", http.StatusMovedPermanently)
+		}
+	})
+	var p *Problem
+	if _, err := c.Claims(t.Context()); !errors.As(err, &p) || p.Code != LockHeld || p.Status != http.StatusLocked || p.RetryAfter != 7*time.Second {
+		t.Errorf("got %+v", p)
+	}
+	if _, err := c.Status(t.Context()); !errors.As(err, &p) || p.Code != Internal || p.Status != http.StatusBadGateway {
+		t.Errorf("got %+v", p)
+	}
+	if _, err := c.GetClaim(t.Context(), "x"); !errors.As(err, &p) || p.Status != http.StatusMovedPermanently {
+		t.Errorf("a redirect was followed: %v", err)
+	}
+}
+
+// TestDrainingIsFollowed: the call is made again, on a new connection, and what a claim has waited is taken off.
+func TestDrainingIsFollowed(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	c := setup(t, func(w http.ResponseWriter, r *http.Request) {
+		var body ClaimRequest
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		if calls.Add(1) == 1 {
+			time.Sleep(10 * time.Millisecond)
+			answerProblem(w, Draining, "Retry-After", "0")
+			return
+		}
+		if r.Context().Value(connKey{}) != int64(2) {
+			t.Error("the second call came on the first connection")
+		}
+		wait, err := time.ParseDuration(body.Wait)
+		if err != nil || wait <= 0 || wait > time.Minute-10*time.Millisecond {
+			t.Errorf("the second call waits %q", body.Wait)
+		}
+		_, _ = io.WriteString(w, `{"claim":{"id":"x"}}`)
+	})
+	got, err := c.Claim(t.Context(), ClaimRequest{Asset: "a", Task: "t", Wait: "1m"})
+	if err != nil || got.Claim == nil || got.Claim.ID != "x" || calls.Load() != 2 {
+		t.Errorf("got %+v, %v after %d calls", got, err, calls.Load())
+	}
+}
+
+// TestDrainingHasAnEnd: a context that ends, ends the following, and a Retry-After beyond all patience is not followed.
+func TestDrainingHasAnEnd(t *testing.T) {
+	t.Parallel()
+	after := "0"
+	c := setup(t, func(w http.ResponseWriter, _ *http.Request) { answerProblem(w, Draining, "Retry-After", after) })
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := c.Claims(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	after = "3600"
+	var p *Problem
+	if _, err := c.Claims(t.Context()); !errors.As(err, &p) || p.Code != Draining {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestUnreachable: a daemon that is not there is told from one that answers, with the cause.
+func TestUnreachable(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, err := New(filepath.Join(dir, "s")).Status(t.Context())
+	if !errors.Is(err, ErrUnreachable) || !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "http:") {
+		t.Errorf("got %v", err)
+	}
+	stale := filepath.Join(dir, "stale")
+	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: stale, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.SetUnlinkOnClose(false)
+	_ = ln.Close()
+	if _, err = New(stale).Status(t.Context()); !errors.Is(err, ErrUnreachable) || errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err = New(stale).Status(ctx); !errors.Is(err, context.Canceled) || errors.Is(err, ErrUnreachable) {
+		t.Errorf("a call that was cancelled: %v", err)
+	}
+}
+
+// TestAnswers: what is too large, or no JSON, is an error; what this version does not know is ignored.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	c := setup(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/status":
+			_, _ = io.WriteString(w, `{"version":"9","mood":"fine"}`)
+		case "/v1/claims":
+			_, _ = io.WriteString(w, `{"claims":`)
+		default:
+			for range maxAnswer>>20 + 1 {
+				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+					return
+				}
+			}
+		}
+	})
+	if s, err := c.Status(t.Context()); err != nil || s.Version != "9" {
+		t.Errorf("got %+v, %v", s, err)
+	}
+	if _, err := c.Claims(t.Context()); err == nil {
+		t.Error("half an answer was taken")
+	}
+	if _, err := c.Outbox(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "larger than") {
+		t.Errorf("got %v", err)
+	}
+}
