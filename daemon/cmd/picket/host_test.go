@@ -21,7 +21,7 @@ import (
 )
 
 // hostTTL is the lock's TTL of the daemons here: short, and long enough for a busy machine.
-const hostTTL = 2 * time.Second
+const hostTTL = 4 * time.Second
 
 // host is a real daemon with a state directory and a socket of its own, as one host has it.
 type host struct {
