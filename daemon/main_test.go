@@ -42,6 +42,7 @@ func runProcess(path string) error {
 	if err != nil {
 		return err
 	}
+	crashOnCue(d)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	return d.Run(ctx)
