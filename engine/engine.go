@@ -160,6 +160,7 @@ func New(c Config) (*Engine, error) {
 func (e *Engine) Start() {
 	e.start.Do(func() {
 		e.spawn(e.dog.loop)
+		e.spawn(e.queue.hear)
 		e.spawn(e.index.loop)
 		e.spawn(e.settleLoop)
 	})

@@ -19,7 +19,6 @@ type queue struct {
 	*Engine
 	mu      sync.Mutex
 	byAsset map[Asset][]*turn
-	hearing bool // the subscription runs
 }
 
 // turn is one call's place. A nil turn may leave.
@@ -35,10 +34,6 @@ func newQueue(e *Engine) *queue { return &queue{Engine: e, byAsset: map[Asset][]
 func (q *queue) join(a Asset) *turn {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.hearing {
-		q.hearing = true
-		q.spawn(q.hear)
-	}
 	t := &turn{q, a, make(chan struct{}), make(chan struct{}, 1)}
 	if len(q.byAsset[a]) == 0 {
 		close(t.first)
@@ -93,7 +88,8 @@ func (t *turn) wait(ctx context.Context, until time.Time, left time.Duration) er
 	return nil
 }
 
-// hear wakes the first waiter of every asset whose release is published.
+// hear wakes the first waiter of every asset whose release is published, and looks at once after a claim of this host on it: an
+// administrator may have ended it on another.
 func (q *queue) hear(ctx context.Context) {
 	sub := q.redis.Subscribe(ctx, q.keys.released())
 	defer sub.Close()
@@ -104,8 +100,13 @@ func (q *queue) hear(ctx context.Context) {
 			if !ok {
 				return
 			}
-			if a, err := DecodeEnc(m.Payload); err == nil {
-				q.notify(a)
+			a, err := DecodeEnc(m.Payload)
+			if err != nil {
+				continue
+			}
+			q.notify(a)
+			for _, c := range q.claims.of(a) {
+				q.dog.hurry(c)
 			}
 		case <-ctx.Done():
 			return

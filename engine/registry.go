@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -22,10 +23,11 @@ const (
 type registry struct {
 	metrics *metrics
 
-	mu     sync.Mutex
-	byID   map[string]*claim
-	perUID map[uint32]int // held, and being claimed
-	past   []ended        // oldest first
+	mu      sync.Mutex
+	byID    map[string]*claim
+	byAsset map[Asset]map[*claim]struct{} // held
+	perUID  map[uint32]int                // held, and being claimed
+	past    []ended                       // oldest first
 }
 
 type ended struct {
@@ -34,7 +36,9 @@ type ended struct {
 }
 
 func newRegistry(m *metrics) *registry {
-	return &registry{metrics: m, byID: map[string]*claim{}, perUID: map[uint32]int{}}
+	return &registry{
+		metrics: m, byID: map[string]*claim{}, byAsset: map[Asset]map[*claim]struct{}{}, perUID: map[uint32]int{},
+	}
 }
 
 // reserve counts a claim that is about to be made. Who gets true calls add or unreserve.
@@ -64,6 +68,10 @@ func (r *registry) add(c *claim) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.byID[c.id] = c
+	if r.byAsset[c.ticket.Asset] == nil {
+		r.byAsset[c.ticket.Asset] = map[*claim]struct{}{}
+	}
+	r.byAsset[c.ticket.Asset][c] = struct{}{}
 	r.metrics.held.Inc()
 }
 
@@ -72,6 +80,10 @@ func (r *registry) end(c *claim, now time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dropLocked(c.uid)
+	delete(r.byAsset[c.ticket.Asset], c)
+	if len(r.byAsset[c.ticket.Asset]) == 0 {
+		delete(r.byAsset, c.ticket.Asset)
+	}
 	r.metrics.held.Dec()
 	r.past = append(r.past, ended{c, now})
 	for len(r.past) > rememberMost || len(r.past) > 0 && now-r.past[0].at > rememberFor {
@@ -108,6 +120,13 @@ func (r *registry) held(uid uint32) []*claim {
 		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.token, b.token))
 	})
 	return list
+}
+
+// of lists the held claims on an asset: with one lock an asset, that is none or one, but for a moment.
+func (r *registry) of(a Asset) []*claim {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.byAsset[a]))
 }
 
 // Claims returns the held claims of uid, or of everybody for root (0), oldest first.

@@ -39,6 +39,10 @@ var (
 	attemptLua string
 	//go:embed lua/outcome.lua
 	outcomeLua string
+	//go:embed lua/break.lua
+	breakLua string
+	//go:embed lua/reopen.lua
+	reopenLua string
 	//go:embed lua/drophint.lua
 	dropHintLua string
 )
@@ -64,6 +68,8 @@ var (
 	notifyScript  = newScript("notify", commonLua, notifyLua)
 	attemptScript = newScript("attempt", commonLua, deliveryLua, attemptLua)
 	outcomeScript = newScript("outcome", commonLua, deliveryLua, outcomeLua)
+	breakScript   = newScript("break", commonLua, breakLua)
+	reopenScript  = newScript("reopen", commonLua, reopenLua)
 
 	dropHintScript = redis.NewScript(dropHintLua)
 )

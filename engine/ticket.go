@@ -20,7 +20,8 @@ type snapshot struct {
 	lock   string // the nonce that holds the asset, or ""
 	left   int64  // ms that the lock has left
 
-	grantNonce, grantTicket, grantHost, grantAgent, grantAt, grantToken string
+	grantNonce, grantTicket, grantHost, grantAgent, grantAt string
+	grantForced                                             bool // an administrator made it; nobody holds it
 }
 
 func (e *Engine) read(ctx context.Context, id TicketID) (snapshot, error) {
@@ -35,7 +36,8 @@ func (e *Engine) read(ctx context.Context, id TicketID) (snapshot, error) {
 
 func (s *snapshot) setGrant(g []string) {
 	if len(g) == 6 {
-		s.grantNonce, s.grantTicket, s.grantHost, s.grantAgent, s.grantAt, s.grantToken = g[0], g[1], g[2], g[3], g[4], g[5]
+		s.grantNonce, s.grantTicket, s.grantHost, s.grantAgent, s.grantAt = g[0], g[1], g[2], g[3], g[4]
+		s.grantForced = g[5] != ""
 	}
 }
 

@@ -184,6 +184,15 @@ func (w *watchdog) look(c *claim, now time.Duration) time.Duration {
 	return next
 }
 
+// hurry has a claim renewed at once, to see whether it is still ours.
+func (w *watchdog) hurry(c *claim) {
+	now := w.now()
+	c.mu.Lock()
+	c.renewAt = min(c.renewAt, now)
+	c.mu.Unlock()
+	w.schedule(c, now)
+}
+
 // jitter spreads a pause over 90 to 110 percent of it.
 func jitter(d time.Duration) time.Duration { return d*9/10 + rand.N(d/5+1) }
 
@@ -237,6 +246,8 @@ func (w *watchdog) diagnose(c *claim) Reason {
 		return ReasonExpired
 	case snap.lock == "" && snap.grantNonce == "" && len(snap.fields) == 0:
 		return ReasonStoreReset
+	case snap.grantForced:
+		return ReasonForced
 	case snap.grantNonce != c.nonce || snap.lock != "" && snap.lock != c.nonce:
 		return ReasonTaken
 	}

@@ -188,6 +188,9 @@ func (e *Engine) write(ctx context.Context, c *claim, s script, what refusal, mo
 		return reply{}, err
 	}
 	if r.code == codeStale {
+		if reason := e.dog.diagnose(c); reason == ReasonForced {
+			e.conclude(c, Lost, reason)
+		}
 		e.conclude(c, Lost, ReasonTaken)
 		return reply{}, ErrStaleToken
 	}

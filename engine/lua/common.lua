@@ -92,6 +92,21 @@ local function open()
   return g[1] and g[2] == ID and redis.call('GET', LOCK) == g[1]
 end
 
+-- next_token is above the last one, this daemon's highest (TOKEN) and Redis' clock: always the greatest of the three, not only
+-- when the counter is missing, because a failover may bring an old counter back. (G3)
+local function next_token(last)
+  return string.format('%.0f', math.max(tonumber(last or 0) + 1, tonumber(NOW), tonumber(TOKEN) + 1))
+end
+
+-- nobody makes a grant that no claim holds, so that whoever held the asset is fenced off.
+local function nobody(last, life, ended)
+  local token = next_token(last)
+  redis.call('HSET', GRANT, 'token', token, 'nonce', NONCE, 'ticket', '', 'host', HOST, 'agent', AGENT, 'at', NOW,
+    'forced', '1', 'ended', ended)
+  redis.call('PEXPIRE', GRANT, life)
+  return token
+end
+
 -- free ends the caller's claim: the lock goes if it is the caller's, and waiters are told.
 local function free()
   if redis.call('GET', LOCK) == NONCE then

@@ -23,9 +23,9 @@ if terminal(state) then
   return {TERMINAL, redis.call('HGETALL', TICKET)}
 end
 
--- Always the greatest of the three, not only when the counter is missing: a failover may bring an old counter back.
-local token = string.format('%.0f', math.max(tonumber(g[1] or 0) + 1, tonumber(NOW), tonumber(TOKEN) + 1))
+local token = next_token(g[1])
 redis.call('HSET', GRANT, 'token', token, 'nonce', NONCE, 'ticket', ID, 'host', HOST, 'agent', AGENT, 'at', NOW)
+redis.call('HDEL', GRANT, 'forced', 'ended')
 redis.call('PEXPIRE', GRANT, ARGV[15])
 
 -- The claim before this one may have ended without a script: by expiry. Its ticket is told, and is finished if NOTIFIED.

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+)
+
+// What is here is for administrators. That the caller is one is for sockapi to see.
+
+// Break takes the asset from whoever holds it, on whatever host: the holder is fenced off and told, and the lock is free. by is
+// pid/uid of the administrator. It succeeds too when nobody holds the asset. Errors: ErrStoreUnavailable.
+func (e *Engine) Break(ctx context.Context, a Asset, by, reason string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	id := TicketID{Asset: a}
+	r, err := e.run(ctx, breakScript, e.keys.all(id), e.args(id, e.seen.Load(), rand.Text(), by, "", e.KeepGrants.Milliseconds(),
+		reason, e.keys.asset(a, "ticket:"), e.keys.asset(a, "log:"), e.keys.asset(a, "refused:"))...)
+	if err != nil {
+		return err
+	}
+	for _, c := range e.claims.of(a) {
+		if c.nonce == r.text(0) {
+			e.conclude(c, Lost, ReasonForced)
+		}
+	}
+	e.log.Warn("lock broken", "asset", a, "by", by, "reason", reason)
+	return nil
+}
+
+// Force ends a claim of this daemon, anyone's. On one that ended it succeeds. Errors: ErrClaimNotFound, ErrStoreUnavailable.
+func (e *Engine) Force(ctx context.Context, id, by string) error {
+	c, err := e.claims.get(id, 0)
+	if err != nil {
+		return err
+	}
+	if !e.conclude(c, Lost, ReasonForced) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	_, err = e.run(ctx, releaseScript, e.keys.all(c.ticket),
+		e.args(c.ticket, c.token, c.nonce, c.agent, "", "lost", "forced by "+by)...)
+	return err
+}
+
+// Reopen begins a new run of a terminal ticket, in INIT. A claim that is still open on it is fenced off and told. Errors:
+// ErrTicketNotFound, *TransitionError, ErrStoreUnavailable.
+func (e *Engine) Reopen(ctx context.Context, id TicketID, by, reason string) (Ticket, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	r, err := e.run(ctx, reopenScript, e.keys.all(id), e.args(id, e.seen.Load(), rand.Text(), by, "", e.KeepGrants.Milliseconds(),
+		reason, string(assetInference.Initial))...)
+	if err != nil {
+		return Ticket{}, err
+	}
+	s := snapshot{fields: r.pairs(0)}
+	switch r.code {
+	case codeGone:
+		return Ticket{}, fmt.Errorf("%w: there is nothing to reopen", ErrTicketNotFound)
+	case codeIllegal:
+		state := State(s.fields["state"])
+		return Ticket{}, &TransitionError{state, assetInference.Next(state)}
+	}
+	for _, c := range e.claims.of(id.Asset) {
+		if c.ticket == id {
+			e.conclude(c, Lost, ReasonForced)
+		}
+	}
+	e.index.touch(id)
+	return s.ticket(id)
+}

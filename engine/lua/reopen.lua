@@ -1,0 +1,39 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Copyright The Picket Authors
+--
+-- reopen: a terminal ticket begins a new run. What was recorded stays in the log; the ids of old intents stay on the ticket, so
+-- that a late one is known to be superseded. If the newest grant is for this ticket, it is replaced by one that nobody holds.
+-- ARGV  1 the highest token that this daemon has seen  2 nonce of that grant, and id of the request  12 life of a grant, ms
+--       13 reason  14 initial state
+-- Reply {OK, ticket} (a replay too)  {GONE}  {ILLEGAL, ticket}
+
+local t = redis.call('HMGET', TICKET, 'state', 'request', 'run', 'token')
+local state, token = t[1], t[4]
+if not state then
+  return {GONE}
+end
+if t[2] == NONCE then
+  return {OK, redis.call('HGETALL', TICKET)}
+end
+if not terminal(state) then
+  return {ILLEGAL, redis.call('HGETALL', TICKET)}
+end
+local g = redis.call('HMGET', GRANT, 'token', 'nonce', 'ticket')
+redis.call('HSET', TICKET, 'state', ARGV[14], 'request', NONCE, 'run', string.format('%.0f', tonumber(t[3]) + 1))
+if g[3] == ID then
+  token = nobody(g[1], ARGV[12], '')
+  redis.call('HSET', TICKET, 'token', token)
+  if redis.call('GET', LOCK) == g[2] then
+    redis.call('DEL', LOCK)
+    redis.call('PUBLISH', ARGV[9], ARGV[10])
+  end
+end
+local keep = ',asset,task,flow,state,run,revision,token,request,intents,created_at,updated_at,'
+for _, name in ipairs(redis.call('HKEYS', TICKET)) do
+  if not within(keep, name) then
+    redis.call('HDEL', TICKET, name)
+  end
+end
+event(TICKET, LOG, 'reopened', state, ARGV[14], 'token', token, 'host', HOST, 'agent', AGENT, 'reason', ARGV[13])
+touch(ARGV[14])
+return {OK, redis.call('HGETALL', TICKET)}
