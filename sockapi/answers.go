@@ -16,7 +16,7 @@ import (
 // answer is what a handler returns. It is written in one place.
 type answer struct {
 	status int
-	body   any          // encoded as JSON
+	body   any          // encoded as JSON, by itself if it is an appender
 	text   string       // instead: plain text
 	page   http.Handler // instead: writes all by itself
 }
@@ -33,6 +33,16 @@ var encoders = sync.Pool{New: func() any {
 	e.json.SetEscapeHTML(false)
 	return e
 }}
+
+func (e *encoder) encode(body any) error {
+	one, ok := body.(appender)
+	if !ok {
+		return e.json.Encode(body)
+	}
+	b, err := one.appendJSON(e.buf.AvailableBuffer())
+	e.buf.Write(b)
+	return err
+}
 
 // kept is the size, in bytes, up to which a buffer goes back into the pool.
 const kept = 64 << 10
@@ -74,7 +84,7 @@ func (s *Server) writeProblem(w http.ResponseWriter, p *client.Problem) int {
 func (s *Server) writeJSON(w http.ResponseWriter, status int, media string, body any) int {
 	e := encoders.Get().(*encoder)
 	defer e.free()
-	if err := e.json.Encode(body); err != nil {
+	if err := e.encode(body); err != nil {
 		s.log.Error("cannot encode an answer", "error", err)
 		http.Error(w, "", http.StatusInternalServerError)
 		return http.StatusInternalServerError

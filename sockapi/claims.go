@@ -30,13 +30,20 @@ func claim(s *Server, c *call, _ none, b client.ClaimRequest) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	body := client.ClaimResponse{Ticket: wireTicket(res.Ticket), Next: wireNext(res.Next)}
-	if res.Claim == nil {
-		return answer{status: http.StatusOK, body: &body}, nil
+	granted := claimed{Next: wireNext(res.Next)}
+	a := answer{status: http.StatusOK, body: &ticketBody{res.Ticket, &granted}}
+	if res.Claim != nil {
+		a.status = http.StatusCreated
+		held := wireClaim(*res.Claim)
+		granted.Claim = &held
 	}
-	held := wireClaim(*res.Claim)
-	body.Claim = &held
-	return answer{status: http.StatusCreated, body: &body}, nil
+	return a, nil
+}
+
+// claimed is what a client.ClaimResponse has beside the ticket.
+type claimed struct {
+	Claim *client.Claim `json:"claim"`
+	Next  []client.Next `json:"next"`
 }
 
 func listClaims(s *Server, c *call, _, _ none) (answer, error) {

@@ -121,7 +121,7 @@ func decode(body []byte, fields []field, into any) error {
 	v := reflect.ValueOf(into).Elem()
 	for _, m := range given {
 		f := fields[slices.IndexFunc(fields, func(f field) bool { return f.name == m.name })]
-		f.check(&wrong, location("body", f.name), v.Field(f.index).Interface())
+		f.check(&wrong, "body."+f.name, v.Field(f.index).Interface())
 	}
 	if len(wrong) > 0 {
 		return wrong.problem()

@@ -157,7 +157,7 @@ func TestTerminal(t *testing.T) {
 	h.wants(h.do("POST", path+"/finish", ""), http.StatusOK)
 	h.wants(h.do("POST", path+"/finish", "{}"), http.StatusOK)
 	r := h.wants(h.do("POST", "/v1/claims", `{"asset":"a","task":"t"}`), http.StatusOK)
-	if !strings.HasPrefix(r.body, `{"claim":null,"ticket":{"id":"a/t",`) || !strings.HasSuffix(r.body, `,"next":[]}`+"\n") {
+	if !strings.HasPrefix(r.body, `{"ticket":{"id":"a/t",`) || !strings.HasSuffix(r.body, `,"claim":null,"next":[]}`+"\n") {
 		t.Errorf("got %s", r.body)
 	}
 	h.wants(h.do("DELETE", path, ""), http.StatusNoContent)

@@ -4,7 +4,6 @@
 package sockapi
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -17,7 +16,7 @@ func getTicket(s *Server, c *call, _, _ none) (answer, error) {
 }
 
 func ticketAnswer(t engine.Ticket, err error) (answer, error) {
-	return answer{status: http.StatusOK, body: &client.TicketBody{Ticket: wireTicket(t)}}, err
+	return answer{status: http.StatusOK, body: &ticketBody{ticket: t}}, err
 }
 
 func getHistory(s *Server, c *call, _, _ none) (answer, error) {
@@ -47,64 +46,7 @@ func listTickets(s *Server, c *call, q ticketsQuery, _ none) (answer, error) {
 		}
 	}
 	tickets, cursor, err := s.engine.Tickets(c.request.Context(), query)
-	list := client.TicketList{Tickets: make([]client.Ticket, len(tickets)), Cursor: cursor}
-	for i, t := range tickets {
-		list.Tickets[i] = listedTicket(t)
-	}
-	return answer{status: http.StatusOK, body: &list}, err
-}
-
-// wireTicket is a ticket as it is answered by itself: facts that were not given are an empty object.
-func wireTicket(t engine.Ticket) client.Ticket {
-	wire := listedTicket(t)
-	for name, s := range t.Steps {
-		step := wire.Steps[name]
-		step.Facts = factsOf(s.Facts)
-		wire.Steps[name] = step
-	}
-	if t.Notification != nil {
-		wire.Notification.Facts = factsOf(t.Notification.Facts)
-	}
-	return wire
-}
-
-// listedTicket is a ticket as it stands in a listing, without facts.
-func listedTicket(t engine.Ticket) client.Ticket {
-	wire := client.Ticket{
-		ID:        t.ID.String(),
-		Asset:     string(t.ID.Asset),
-		Task:      t.ID.Task,
-		Flow:      t.Flow,
-		State:     string(t.State),
-		Token:     t.Token,
-		Run:       t.Run,
-		Revision:  t.Revision,
-		Steps:     make(map[string]client.Step, len(t.Steps)),
-		Delivery:  make(map[string]client.Delivery, len(t.Delivery)),
-		Holder:    wireHolder(t.Holder),
-		Summary:   t.Summary,
-		CreatedAt: t.CreatedAt.UTC(),
-		UpdatedAt: t.UpdatedAt.UTC(),
-	}
-	for name, s := range t.Steps {
-		wire.Steps[name] = client.Step{
-			State: string(s.State), Summary: s.Summary, Token: s.Token, Host: s.Host, At: s.At.UTC(),
-		}
-	}
-	if f := t.Failure; f != nil {
-		wire.Failure = &client.Failure{Step: f.Step, Error: f.Error, Count: f.Count, Final: f.Final, At: f.At.UTC()}
-	}
-	if n := t.Notification; n != nil {
-		wire.Notification = &client.Notification{
-			Title: n.Title, Text: n.Text, Severity: n.Severity, Channels: append([]string{}, n.Channels...), At: n.At.UTC(),
-		}
-	}
-	for channel, d := range t.Delivery {
-		wire.Delivery[channel] = client.Delivery{
-			Status: string(d.Status), Attempts: d.Attempts, At: timeOrNull(d.At), Host: d.Host, Error: d.Error,
-		}
-	}
-	return wire
+	return answer{status: http.StatusOK, body: &ticketList{tickets, cursor}}, err
 }
 
 func wireEvents(events []engine.Event) []client.Event {
@@ -116,15 +58,6 @@ func wireEvents(events []engine.Event) []client.Event {
 		}
 	}
 	return wire
-}
-
-var noFacts = json.RawMessage("{}")
-
-func factsOf(facts json.RawMessage) json.RawMessage {
-	if len(facts) == 0 {
-		return noFacts
-	}
-	return facts
 }
 
 func timeOrNull(t time.Time) *time.Time {

@@ -20,18 +20,14 @@ func step(s *Server, c *call, _ none, b client.StepRequest) (answer, error) {
 	res, err := s.engine.Step(c.request.Context(), c.id, c.peer.UID, engine.StepRequest{
 		Step: b.Step, State: engine.State(b.State), Facts: facts, Summary: b.Summary,
 	})
-	return answer{status: http.StatusOK, body: &client.StepResponse{
-		Ticket: wireTicket(res.Ticket), Next: wireNext(res.Next), Replayed: res.Replayed,
-	}}, err
+	return answer{status: http.StatusOK, body: &ticketBody{res.Ticket, &stepped{wireNext(res.Next), res.Replayed}}}, err
 }
 
 func fail(s *Server, c *call, _ none, b client.FailureRequest) (answer, error) {
 	res, err := s.engine.Fail(c.request.Context(), c.id, c.peer.UID, engine.FailureRequest{
 		Step: b.Step, Error: b.Error, Final: b.Final,
 	})
-	return answer{status: http.StatusOK, body: &client.FailureResponse{
-		Ticket: wireTicket(res.Ticket), Next: wireNext(res.Next),
-	}}, err
+	return answer{status: http.StatusOK, body: &ticketBody{res.Ticket, &failed{wireNext(res.Next)}}}, err
 }
 
 func notify(s *Server, c *call, q waitQuery, b client.NotificationRequest) (answer, error) {
@@ -46,9 +42,7 @@ func notify(s *Server, c *call, q waitQuery, b client.NotificationRequest) (answ
 	if res.Ticket.State == notifying {
 		status = http.StatusAccepted
 	}
-	return answer{status: status, body: &client.NotificationResponse{
-		Ticket: wireTicket(res.Ticket), Replayed: res.Replayed,
-	}}, err
+	return answer{status: status, body: &ticketBody{res.Ticket, &notified{res.Replayed}}}, err
 }
 
 // notifying is the state in which a notification is accepted and not delivered yet, the same in every flow.
@@ -58,6 +52,20 @@ func finish(s *Server, c *call, _ none, b client.FinishRequest) (answer, error) 
 	t, err := s.engine.Finish(c.request.Context(), c.id, c.peer.UID, b.Summary)
 	return ticketAnswer(t, err)
 }
+
+// What client.StepResponse, FailureResponse and NotificationResponse have beside the ticket.
+type (
+	stepped struct {
+		Next     []client.Next `json:"next"`
+		Replayed bool          `json:"replayed"`
+	}
+	failed struct {
+		Next []client.Next `json:"next"`
+	}
+	notified struct {
+		Replayed bool `json:"replayed"`
+	}
+)
 
 // compact takes the white space between facts' tokens away, and leaves every name and value to the letter.
 func compact(facts json.RawMessage) (json.RawMessage, error) {
