@@ -4,8 +4,19 @@
 // Package daemon makes one process of the parts: it reads the configuration, wires Redis, outbox, engine, notifier and socket
 // API to each other, starts and stops them in order, and tells systemd.
 //
-// The order is outbox, engine, notifier, socket API; a start that fails in the middle stops what it started, in the order
-// that Stop uses. Redis is not needed to start: until it answers with settings that are safe, the daemon is not ready and
-// answers STORE_UNAVAILABLE. The outbox is not needed either to keep locks: a damaged file is set aside, and one that cannot
-// be opened at all is an error at start, because a daemon without an identity answers for nothing.
+// They start in this order, and stop in the reverse one; a start that fails in the middle stops what it started:
+//
+//	start.go startRedis   the client, which connects when it is used, and the check of Redis' settings
+//	         startOutbox  a damaged file is set aside; one that another daemon has, or that cannot be written, ends the start
+//	         startParts   engine and notifier, each of which asks the other
+//	         awaitRedis   at most 2 s: what calls meanwhile waits in the socket's queue
+//	         serve        the socket that systemd passes, or one of our own
+//
+// Redis is not needed to start. Until it has answered for the first time with settings that may be trusted with locks
+// (noeviction), and again whenever they are wrong, the daemon is not ready and grants no claim: STORE_UNAVAILABLE. Claims that
+// are held go on.
+//
+// The configuration is read in two passes, because the decoder forgives too much: config_strict.go holds the document against
+// the type, then the decoder reads it, then the files *_check.go ask whether the values make sense. What is wrong is said all
+// at once, a line each, with the line of the file and what would be right. Secrets stand in files, never in Config.
 package daemon
