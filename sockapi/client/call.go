@@ -64,6 +64,10 @@ func (c *Client) once(ctx context.Context, method, path string, request, answer 
 	if request != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
+	// Not sent: it lets net/http repeat a call on a new connection when the old one, kept open from an earlier call, ends before
+	// a byte of the answer. That is how a daemon that stops ends it, without having read the call. Should it have been read
+	// after all, the repetition is answered as replayed, or, of a claim, as held.
+	req.Header["X-Idempotency-Key"] = nil
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return calling(err)

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -225,5 +226,44 @@ func TestAnswers(t *testing.T) {
 	}
 	if _, err := c.Outbox(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "larger than") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestKeptConnectionEnds: a daemon that stops may close a connection just when the next call goes out on it. The call is made
+// on another.
+func TestKeptConnectionEnds(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	c := setup(t, func(w http.ResponseWriter, r *http.Request) {
+		if calls.Add(1) == 2 {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = conn.Close()
+			return
+		}
+		_, _ = io.WriteString(w, "{}")
+	})
+	for range 2 {
+		if _, err := c.Step(t.Context(), "x", StepRequest{Step: "online", State: "ASSET_ONLINE"}); err != nil {
+			t.Error(err)
+		}
+	}
+	if calls.Load() != 3 {
+		t.Errorf("there were %d calls, want 3", calls.Load())
+	}
+}
+
+// TestLeaf: the package needs the standard library alone.
+func TestLeaf(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Fields(string(out)); len(got) != 1 {
+		t.Errorf("it imports %v", got)
 	}
 }
