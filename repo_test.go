@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package picket_test
+
+import (
+	"bytes"
+	"errors"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+const module = "github.com/picketd/picket"
+
+// arrows says which packages of this module each one may import: the data goes that way. A package that is not here is
+// refused, so that a new one is given its place on purpose.
+var arrows = map[string][]string{
+	"engine":                 {"outbox"},
+	"engine/redistest":       {},
+	"outbox":                 {},
+	"notifier":               {"outbox"},
+	"sockapi":                {"engine", "outbox", "sockapi/client"},
+	"sockapi/client":         {},
+	"daemon":                 {"engine", "notifier", "outbox", "sockapi", "sockapi/client"},
+	"daemon/bench":           {"daemon", "sockapi/client"},
+	"daemon/cmd/picket":      {"daemon", "sockapi/client"},
+	"daemon/cmd/picket-demo": {"sockapi/client"},
+	"examples/agent-go":      {"sockapi/client"},
+}
+
+// onlyIn says where a library may be imported, so that what it is good for stays behind one door. Tests are free.
+var onlyIn = map[string][]string{
+	"github.com/alicebob/miniredis": {"daemon"},                                               // picket dev
+	"github.com/danielgtaylor/huma": {"sockapi"},                                              // the API's form
+	"github.com/go-redsync/redsync": {"engine", "daemon/bench"},                               // the lock, and its floor
+	"github.com/pelletier/go-toml":  {"daemon"},                                               // the configuration
+	"github.com/redis/go-redis":     {"daemon", "engine", "engine/redistest", "daemon/bench"}, // outbox and notifier work without it
+	"github.com/urfave/cli":         {"daemon/cmd/picket"},                                    // the command
+	"go.etcd.io/bbolt":              {"engine", "outbox"},                                     // the claims' journal, the intents
+}
+
+// standardOnly says which packages others link into programs of their own, and which import nothing for that.
+var standardOnly = []string{"sockapi/client"}
+
+type goFile struct {
+	path    string
+	pkg     string // its folder
+	imports []string
+	comment string // the package's
+	test    bool
+}
+
+// files are the repository's: those that git knows or would add, or all when there is no git.
+func files(t *testing.T) []string {
+	t.Helper()
+	var paths []string
+	if out, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output(); err == nil {
+		paths = strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
+	} else {
+		err := filepath.WalkDir(".", func(p string, d fs.DirEntry, err error) error {
+			if d != nil && d.IsDir() && slices.Contains([]string{".git", ".cache", "bin", "dist"}, p) {
+				return fs.SkipDir
+			}
+			if err == nil && d.Type().IsRegular() {
+				paths = append(paths, p)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	paths = slices.DeleteFunc(paths, func(p string) bool {
+		_, err := os.Lstat(p)
+		return errors.Is(err, fs.ErrNotExist)
+	})
+	if !slices.Contains(paths, "go.mod") {
+		t.Fatal("cannot find the repository's files")
+	}
+	return paths
+}
+
+func goFiles(t *testing.T) []goFile {
+	t.Helper()
+	var all []goFile
+	for _, p := range files(t) {
+		if path.Ext(p) != ".go" {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := goFile{path: p, pkg: path.Dir(p), comment: parsed.Doc.Text(), test: strings.HasSuffix(p, "_test.go")}
+		for _, i := range parsed.Imports {
+			name, err := strconv.Unquote(i.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.imports = append(f.imports, name)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestImportsFollowTheArrows(t *testing.T) {
+	t.Parallel()
+	for _, f := range goFiles(t) {
+		allowed, known := arrows[f.pkg]
+		if !known && f.pkg != "." {
+			t.Errorf("%s: package %s has no place among the arrows in repo_test.go", f.path, f.pkg)
+			continue
+		}
+		if f.test {
+			allowed = slices.Concat(allowed, []string{"engine/redistest", f.pkg}) // itself from pkg_test
+		}
+		for _, name := range f.imports {
+			inner, ours := strings.CutPrefix(name, module+"/")
+			if ours && !slices.Contains(allowed, inner) {
+				t.Errorf("%s: %s must not import %s", f.path, f.pkg, inner)
+			}
+		}
+	}
+}
+
+func TestCommandKnowsTheDaemonInOneFile(t *testing.T) {
+	t.Parallel()
+	var importing []string
+	for _, f := range goFiles(t) {
+		if f.pkg == "daemon/cmd/picket" && !f.test && slices.Contains(f.imports, module+"/daemon") {
+			importing = append(importing, f.path)
+		}
+	}
+	if len(importing) != 1 {
+		t.Errorf("package daemon is imported by %v, should be by one file of the command", importing)
+	}
+}
+
+func TestLibrariesStayBehindTheirDoors(t *testing.T) {
+	t.Parallel()
+	for _, f := range goFiles(t) {
+		if f.test || f.pkg == "." {
+			continue
+		}
+		for _, name := range f.imports {
+			for library, doors := range onlyIn {
+				if (name == library || strings.HasPrefix(name, library+"/")) && !slices.Contains(doors, f.pkg) {
+					t.Errorf("%s: %s may be imported in %v only", f.path, library, doors)
+				}
+			}
+			if slices.Contains(standardOnly, f.pkg) && strings.Contains(strings.Split(name, "/")[0], ".") {
+				t.Errorf("%s: %s imports the standard library only, not %s", f.path, f.pkg, name)
+			}
+		}
+	}
+}
+
+func TestPackagesHaveAComment(t *testing.T) {
+	t.Parallel()
+	comments := map[string]string{}
+	for _, f := range goFiles(t) {
+		if !f.test && f.pkg != "." { // which holds nothing but tests
+			comments[f.pkg] += f.comment
+		}
+	}
+	for pkg, comment := range comments {
+		if comment == "" {
+			t.Errorf("package %s has no comment", pkg)
+		}
+	}
+}
+
+func TestFilesCarryTheLicence(t *testing.T) {
+	t.Parallel()
+	for _, p := range files(t) {
+		mark := map[string]string{".go": "//", ".lua": "--"}[path.Ext(p)]
+		if mark == "" {
+			continue
+		}
+		header := mark + " SPDX-License-Identifier: Apache-2.0\n" + mark + " Copyright The Picket Authors\n"
+		if !bytes.HasPrefix(read(t, p), []byte(header)) {
+			t.Errorf("%s: must begin with\n%s", p, header)
+		}
+	}
+	licence := string(read(t, "LICENSE"))
+	if !strings.HasPrefix(strings.Join(strings.Fields(licence), " "), "Apache License Version 2.0, January 2004") ||
+		!strings.Contains(licence, "END OF TERMS AND CONDITIONS") {
+		t.Error("LICENSE must hold the whole Apache License 2.0")
+	}
+}
+
+func TestFilesAreShort(t *testing.T) {
+	t.Parallel()
+	const most = 400 // lines
+	for _, p := range files(t) {
+		if strings.HasSuffix(p, "_test.go") || !slices.Contains([]string{".go", ".lua"}, path.Ext(p)) {
+			continue
+		}
+		if n := bytes.Count(read(t, p), []byte("\n")); n > most {
+			t.Errorf("%s: has %d lines, should be split before %d", p, n, most)
+		}
+	}
+}
+
+// Paths of the machine on which something was written, and what a compiler left, say nothing to anybody else.
+func TestFilesAreTextAndKnowNoMachine(t *testing.T) {
+	t.Parallel()
+	machine := regexp.MustCompile(`(^|[^\w.~-])/(` + `work|farm)\b`)
+	for _, p := range files(t) {
+		b := read(t, p)
+		if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
+			t.Errorf("%s: is not text", p)
+			continue
+		}
+		for i, line := range bytes.Split(b, []byte("\n")) {
+			if machine.Match(line) {
+				t.Errorf("%s:%d: names a path of the machine where it was written", p, i+1)
+			}
+		}
+	}
+}
