@@ -19,6 +19,11 @@ help: ## Show what can be made
 build: ## Build the static binary bin/picket
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/picket ./daemon/cmd/picket
 
+.PHONY: run
+run: build ## Show with real processes what Picket does; Go is enough
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -o bin/ ./daemon/cmd/picket-demo ./examples/agent-go
+	bin/picket-demo
+
 .PHONY: test
 test: ## Install what the tests need, lint, and run all tests with the race detector
 	.ci/deps

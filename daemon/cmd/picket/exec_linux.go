@@ -101,7 +101,7 @@ func internal(err error) error {
 	if _, ok := errors.AsType[*exitError](err); ok {
 		return err
 	}
-	return &exitError{exitInternal, err.Error()}
+	return &exitError{exitInternal, describe(err)}
 }
 
 // skipped says that a terminal ticket needs no run.
@@ -135,6 +135,6 @@ func (g *guard) release() {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	if err := g.client.Release(ctx, g.claim.ID); err != nil {
-		fmt.Fprintf(g.errs, "picket: cannot release the claim on %s: %s\n", clean(g.claim.Asset), clean(err.Error()))
+		fmt.Fprintf(g.errs, "picket: cannot release the claim on %s: %s\n", clean(g.claim.Asset), clean(describe(err)))
 	}
 }

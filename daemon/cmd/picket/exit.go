@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"strings"
 
@@ -108,12 +109,20 @@ func report(w io.Writer, err error) {
 			return
 		}
 	}
-	message := err.Error()
-	if op, ok := errors.AsType[*net.OpError](err); ok && errors.Is(err, client.ErrUnreachable) {
-		message = fmt.Sprintf("cannot reach the daemon at %s: %v; picket daemon must run there, or --socket or PICKET_SOCKET name "+
-			"another", op.Addr, op.Err)
-	}
-	for line := range strings.SplitSeq(message, "\n") {
+	for line := range strings.SplitSeq(describe(err), "\n") {
 		fmt.Fprintf(w, "picket: %s\n", clean(line))
 	}
+}
+
+// describe says what went wrong, and what would be right.
+func describe(err error) string {
+	op, ok := errors.AsType[*net.OpError](err)
+	if !ok || !errors.Is(err, client.ErrUnreachable) {
+		return err.Error()
+	}
+	right := "picket daemon must run there, or --socket or PICKET_SOCKET name another"
+	if errors.Is(err, fs.ErrPermission) {
+		right = "this user must be in the socket's group"
+	}
+	return fmt.Sprintf("cannot reach the daemon at %s: %v; %s", op.Addr, op.Err, right)
 }

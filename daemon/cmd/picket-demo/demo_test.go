@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+// setup builds what the demo needs and returns a command that runs it in a folder of its own.
+func setup(t *testing.T) (cmd *exec.Cmd, folder string) {
+	t.Helper()
+	bin := t.TempDir()
+	build := exec.Command("go", "build", "-o", bin+"/", "./daemon/cmd/picket", "./daemon/cmd/picket-demo", "./examples/agent-go")
+	build.Dir = "../../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build: %v\n%s", err, out)
+	}
+	folder, err := os.MkdirTemp("", "demo-test-") // short, because a socket's path must be
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	cmd = exec.Command(filepath.Join(bin, "picket-demo"),
+		"-picket", filepath.Join(bin, "picket"), "-agent", filepath.Join(bin, "agent-go"))
+	cmd.Dir = "../../.."
+	cmd.Env = append(os.Environ(), "TMPDIR="+folder)
+	return cmd, folder
+}
+
+// nothingLeft checks that the demo's folder is empty and that no process works in it.
+func nothingLeft(t *testing.T, folder string) {
+	t.Helper()
+	left, err := os.ReadDir(folder)
+	if err != nil || len(left) > 0 {
+		t.Errorf("files are left: %v, %v", left, err)
+	}
+	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range commands {
+		if command, err := os.ReadFile(file); err == nil && bytes.Contains(command, []byte(folder)) {
+			t.Errorf("a process is left: %q", command)
+		}
+	}
+}
+
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	cmd, folder := setup(t)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	nothingLeft(t, folder)
+	for _, want := range []string{
+		`Idempotency-Key: "web-01/w48"`,
+		`Idempotency-Key: "db-01/w48"`,
+		"CVE-2021-44228",
+		"A was refused, and exits with 124.",
+		"db-01/w48 is FINISHED",
+		"REFUSED    ASSET_OFFLINE    online",
+	} {
+		if !bytes.Contains(out, []byte(want)) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	for line := range strings.Lines(string(out)) {
+		if utf8.RuneCountInString(line)-1 > columns {
+			t.Errorf("longer than %d columns: %s", columns, line)
+		}
+	}
+	if t.Failed() {
+		t.Logf("it says:\n%s", out)
+	}
+}
+
+// Ctrl-C while processes are frozen leaves nothing behind.
+func TestDemoInterrupted(t *testing.T) {
+	t.Parallel()
+	cmd, folder := setup(t)
+	var out output
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(time.Minute); !strings.Contains(out.String(), "SIGSTOP"); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			_ = cmd.Process.Kill()
+			t.Fatalf("nobody is frozen: %s", out.String())
+		}
+	}
+	_ = cmd.Process.Signal(syscall.SIGINT)
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("it exits with %d, want 130: %s", code, out.String())
+	}
+	nothingLeft(t, folder)
+}

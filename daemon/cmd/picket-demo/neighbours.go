@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// receiver is where notifications arrive: a webhook on loopback.
+type receiver struct {
+	url     string
+	arrived chan notification
+	server  *http.Server
+	served  chan struct{} // closes when the server has ended
+}
+
+type notification struct {
+	key      string
+	id       string
+	title    string
+	text     string
+	severity string
+}
+
+func startReceiver() (*receiver, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen for notifications: %w", err)
+	}
+	r := &receiver{
+		url:     fmt.Sprintf("http://%s/hook", listener.Addr()),
+		arrived: make(chan notification, 16), served: make(chan struct{}),
+	}
+	r.server = &http.Server{Handler: r, ReadHeaderTimeout: 5 * time.Second}
+	go func() {
+		defer close(r.served)
+		_ = r.server.Serve(listener) // until close
+	}()
+	return r, nil
+}
+
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	var body struct {
+		Data struct{ ID, Title, Text, Severity string }
+	}
+	if err := json.NewDecoder(io.LimitReader(req.Body, 1<<20)).Decode(&body); err != nil {
+		http.Error(w, "a notification is needed", http.StatusBadRequest)
+		return
+	}
+	d := body.Data
+	r.arrived <- notification{req.Header.Get("Idempotency-Key"), d.ID, d.Title, d.Text, d.Severity}
+}
+
+func (r *receiver) next(ctx context.Context) (notification, error) {
+	select {
+	case n := <-r.arrived:
+		return n, nil
+	case <-ctx.Done():
+		return notification{}, context.Cause(ctx)
+	case <-time.After(startLimit):
+		return notification{}, fmt.Errorf("no notification arrived within %s", startLimit)
+	}
+}
+
+func (r *receiver) close() {
+	_ = r.server.Close()
+	<-r.served
+}
+
+// service is what runs on an asset: it greets whoever connects, but for the first ones, whom it leaves waiting.
+type service struct {
+	addr     string
+	waiting  chan struct{} // one for each who is left waiting
+	listener net.Listener
+	serving  sync.WaitGroup
+}
+
+func startService(leaveWaiting int) (*service, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("cannot open a service: %w", err)
+	}
+	s := &service{addr: listener.Addr().String(), waiting: make(chan struct{}, leaveWaiting), listener: listener}
+	s.serving.Go(func() {
+		for n := 0; ; n++ {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			if n < leaveWaiting {
+				s.waiting <- struct{}{}
+			} else {
+				_, _ = io.WriteString(conn, "SSH-2.0-OpenSSH_9.2p1\r\n") // who is gone needs no greeting
+			}
+		}
+	})
+	return s, nil
+}
+
+func (s *service) close() {
+	_ = s.listener.Close()
+	s.serving.Wait()
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// exitLost is how an agent ends whose claim was lost.
+const exitLost = 124
+
+// tell plays the whole story.
+func tell(ctx context.Context, s *stage, agent, examples string) error {
+	hook, err := startReceiver()
+	if err != nil {
+		return err
+	}
+	defer hook.close()
+	say("Two hosts, scan-01 and scan-02, each with a Picket daemon; one Redis for both.")
+	if err := s.startRedis(); err != nil {
+		return err
+	}
+	d1, err := s.startDaemon(ctx, "scan-01", hook.url)
+	if err != nil {
+		return err
+	}
+	if _, err := s.startDaemon(ctx, "scan-02", hook.url); err != nil {
+		return err
+	}
+	report := filepath.Join(examples, "findings", "trivy.json")
+	if err := flow(ctx, s, hook, filepath.Join(examples, "agent.sh"), report); err != nil {
+		return err
+	}
+	return frozen(ctx, s, hook, d1, agent, report)
+}
+
+// flow runs one asset through the flow, on scan-01.
+func flow(ctx context.Context, s *stage, hook *receiver, agent, report string) error {
+	heading("1. One asset, from claim to notification")
+	target, err := startService(0)
+	if err != nil {
+		return err
+	}
+	defer target.close()
+	host, port, err := net.SplitHostPort(target.addr)
+	if err != nil {
+		return fmt.Errorf("cannot tell the service's port: %w", err)
+	}
+	agent, err = filepath.Abs(agent)
+	if err != nil {
+		return fmt.Errorf("cannot find the agent: %w", err)
+	}
+	say("On scan-01 an agent in ten lines of shell, examples/agent.sh, connects to a service and takes over what a scanner has found:")
+	say("$ picket exec web-01 w48 -- examples/agent.sh %s %s %s", host, port, report)
+	cmd := exec.Command(s.picket, "exec", "--socket", s.socket("scan-01"), "web-01", "w48", "--", agent, host, port, report)
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(s.picket)+string(os.PathListSeparator)+os.Getenv("PATH"))
+	a, err := s.start("the agent", cmd)
+	if err != nil {
+		return err
+	}
+	if err := expect(ctx, a, 0); err != nil {
+		return err
+	}
+	if err := arrival(ctx, hook); err != nil {
+		return err
+	}
+	say("The ticket's history, as picket ticket history web-01/w48 tells it:")
+	return s.history(ctx, "scan-01", "web-01", "w48")
+}
+
+// frozen is the story that Picket exists for.
+func frozen(ctx context.Context, s *stage, hook *receiver, d1 *actor, agent, report string) error {
+	heading("2. The frozen writer")
+	target, err := startService(1)
+	if err != nil {
+		return err
+	}
+	defer target.close()
+	run := func(name, host string) (*actor, error) {
+		return s.start(name, exec.Command(agent, "-socket", s.socket(host), "-target", target.addr, "-report", report, "db-01", "w48"))
+	}
+	say("Agent A claims db-01 on scan-01, connects to it, and waits for its greeting.")
+	a, err := run("agent A", "scan-01")
+	if err != nil {
+		return err
+	}
+	select {
+	case <-target.waiting:
+	case <-a.ended:
+		return fmt.Errorf("agent A ended too early: %s", &a.said)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	a.freeze()
+	d1.freeze()
+	say("SIGSTOP: agent A and the daemon of scan-01 freeze, like a paused machine. Nobody renews the lock now; it lasts %s.", ttl)
+
+	say("On scan-02 agent B waits for the lock, and goes on where A has left the ticket:")
+	b, err := run("agent B", "scan-02")
+	if err != nil {
+		return err
+	}
+	if err := expect(ctx, b, 0); err != nil {
+		return err
+	}
+	if err := arrival(ctx, hook); err != nil {
+		return err
+	}
+	say("B found db-01 online and at risk. People have been told; the ticket is finished.")
+
+	d1.thaw()
+	a.thaw()
+	say("SIGCONT: scan-01 wakes. For A no greeting came in time, so it writes OFFLINE:")
+	if err := expect(ctx, a, exitLost); err != nil {
+		return err
+	}
+	quote(a.said.String())
+	say("A was refused, and exits with %d. The ticket is as B has left it:", exitLost)
+	if err := s.ticket(ctx, "scan-01", "db-01", "w48"); err != nil {
+		return err
+	}
+	say("Its history, with the write that was refused:")
+	return s.history(ctx, "scan-01", "db-01", "w48")
+}
+
+// expect waits for an actor to end with a code.
+func expect(ctx context.Context, a *actor, want int) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("it takes longer than a minute"))
+	defer cancel()
+	code, err := a.code(ctx)
+	if err != nil {
+		return fmt.Errorf("cannot wait for %s: %w", a.name, err)
+	}
+	if code != want {
+		return fmt.Errorf("%s exits with %d, not with %d: %s", a.name, code, want, &a.said)
+	}
+	return nil
+}
+
+func arrival(ctx context.Context, hook *receiver) error {
+	n, err := hook.next(ctx)
+	if err != nil {
+		return err
+	}
+	say("A notification arrives at the webhook:")
+	quote(fmt.Sprintf("Idempotency-Key: %s\n%s (%s)\n%s", n.key, n.title, n.severity, n.text))
+	return nil
+}
