@@ -93,7 +93,9 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 		closeProcess(process)
 		return ClaimResult{Ticket: ticket, Next: []Next{}}, err
 	}
-	// From here on the claim is the watchdog's. Whether the caller is still there is for it to find out.
+	// From here on the claim is the watchdog's. Whether the caller is still there is for it to find out. It is in the journal before
+	// it is answered, so that a crash of the daemon right after the answer does not end it.
+	<-e.keep(c, e.now())
 	e.claims.add(c)
 	e.processes.add(c)
 	e.dog.schedule(c, c.renewAt)
@@ -189,9 +191,7 @@ func (e *Engine) take(ctx context.Context, c *claim) (Ticket, bool, error) {
 // claim's without its knowing: it is released by value and tried again with the same nonce, so that a request which lands late
 // makes no lock of a stranger's.
 func (e *Engine) lock(ctx context.Context, c *claim) (sent time.Duration, err error) {
-	c.lock = e.locks.NewMutex(e.keys.lock(c.ticket.Asset), redsync.WithExpiry(e.TTL), redsync.WithTries(1),
-		redsync.WithTimeoutFactor(1.0/6), redsync.WithValue(c.nonce),
-		redsync.WithGenValueFunc(func() (string, error) { return c.nonce, nil }))
+	c.lock = e.mutex(c)
 	for {
 		sent = e.now()
 		err = c.lock.LockContext(ctx)
@@ -214,6 +214,12 @@ func (e *Engine) lock(ctx context.Context, c *claim) (sent time.Duration, err er
 		case <-time.After(retryPause):
 		}
 	}
+}
+
+func (e *Engine) mutex(c *claim) *redsync.Mutex {
+	return e.locks.NewMutex(e.keys.lock(c.ticket.Asset), redsync.WithExpiry(e.TTL), redsync.WithTries(1),
+		redsync.WithTimeoutFactor(1.0/6), redsync.WithValue(c.nonce),
+		redsync.WithGenValueFunc(func() (string, error) { return c.nonce, nil }))
 }
 
 // unlock lets go of a lock that got no grant, on a context of its own: the caller's may have been cancelled.

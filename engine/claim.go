@@ -37,6 +37,7 @@ type claim struct {
 	renewAt  time.Duration
 	freeAt   time.Duration // when the lock of an ended claim is freed; 0: not
 	sign     time.Duration // last sign of life, on the watchdog's clock
+	noted    time.Duration // CLOCK_BOOTTIME of the last sign of life that is in the journal
 	renewing bool
 	ending   bool          // a release or finish is under way: a lock that is gone is no loss
 	finished bool          // it was Finish that ended it
@@ -88,6 +89,7 @@ func (e *Engine) conclude(c *claim, status Status, reason Reason) bool {
 	e.metrics.ended.WithLabelValues(string(reason)).Inc()
 	e.claims.end(c, e.now())
 	e.processes.remove(c)
+	e.journal.forget(c.id)
 	if status == Lost {
 		e.log.Warn("claim lost", "claim", c.id, "ticket", c.ticket.String(), "token", c.token, "reason", reason, "agent", c.agent)
 	}

@@ -51,6 +51,7 @@ type Config struct {
 	Render func(channel string, m Message) ([]byte, error)
 	Gate   func() error // why Redis may not be used for new claims (its settings), or nil. Defaults to never
 
+	StateDir     string // where the claims are kept for the daemon's next start. Empty: nowhere
 	Host         string // a label for people
 	Prefix       string // of all keys. Defaults to picket
 	Channels     []Channel
@@ -112,6 +113,8 @@ type Engine struct {
 	processes *processes
 	queue     *queue
 	index     *index
+	journal   *journal
+	adopted   chan struct{}
 	calls     *calls
 	seen      atomic.Int64 // the highest token that this daemon has seen
 
@@ -145,6 +148,7 @@ func New(c Config) (*Engine, error) {
 		now:     Boottime,
 		margin:  max(c.TTL/5, 200*time.Millisecond),
 		calls:   newCalls(),
+		adopted: make(chan struct{}),
 	}
 	e.draining, e.drain = context.WithCancelCause(context.Background())
 	e.life, e.end = context.WithCancel(context.Background())
@@ -156,14 +160,29 @@ func New(c Config) (*Engine, error) {
 	return e, nil
 }
 
-// Start begins to renew, to watch and to settle.
+// Start takes up the claims that an earlier run left, and begins to renew, to watch and to settle.
 func (e *Engine) Start() {
 	e.start.Do(func() {
+		records, stamp := e.remember()
+		e.spawn(func(ctx context.Context) { e.takeUpAll(ctx, records, stamp) })
 		e.spawn(e.dog.loop)
 		e.spawn(e.queue.hear)
 		e.spawn(e.index.loop)
 		e.spawn(e.settleLoop)
 	})
+}
+
+// remember opens the journal. Without one the daemon works too; its claims do not outlive it.
+func (e *Engine) remember() (records []record, stamp time.Duration) {
+	if e.StateDir == "" {
+		return nil, 0
+	}
+	var err error
+	if e.journal, records, stamp, err = openJournal(e.StateDir); err != nil {
+		e.log.Error("claims will not outlive this run of the daemon", "error", err)
+	}
+	e.claims.await(records)
+	return records, stamp
 }
 
 // spawn runs a goroutine that Stop waits for; it must end when its context does.
@@ -182,15 +201,15 @@ func (e *Engine) Stop(ctx context.Context) error {
 		e.Drain()
 		e.end()
 	})
-	done := make(chan struct{})
+	done := make(chan error, 1)
 	go func() {
 		e.work.Wait()
 		e.processes.close()
-		close(done)
+		done <- e.journal.close()
 	}()
 	select {
-	case <-done:
-		return nil
+	case err := <-done:
+		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -28,6 +28,7 @@ type registry struct {
 	byAsset map[Asset]map[*claim]struct{} // held
 	perUID  map[uint32]int                // held, and being claimed
 	past    []ended                       // oldest first
+	awaited map[string]struct{}           // claims of an earlier run that are not decided about
 }
 
 type ended struct {
@@ -64,9 +65,20 @@ func (r *registry) dropLocked(uid uint32) {
 	}
 }
 
+// await notes the claims of an earlier run until they are added.
+func (r *registry) await(records []record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.awaited = make(map[string]struct{}, len(records))
+	for _, rec := range records {
+		r.awaited[rec.ID] = struct{}{}
+	}
+}
+
 func (r *registry) add(c *claim) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	delete(r.awaited, c.id)
 	r.byID[c.id] = c
 	if r.byAsset[c.ticket.Asset] == nil {
 		r.byAsset[c.ticket.Asset] = map[*claim]struct{}{}
@@ -97,6 +109,9 @@ func (r *registry) get(id string, uid uint32) (*claim, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c, ok := r.byID[id]
+	if _, awaited := r.awaited[id]; awaited {
+		return nil, fmt.Errorf("%w: the claim is of the daemon's earlier run, and is taken up when Redis answers", ErrStoreUnavailable)
+	}
 	if !ok {
 		return nil, fmt.Errorf("%w: this daemon has none with that id, or it ended more than %s ago", ErrClaimNotFound, rememberFor)
 	}
@@ -187,9 +202,17 @@ func (e *Engine) alive(c *claim) error {
 	if lost := c.lost(); lost != nil {
 		return lost
 	}
+	clock, now := e.dog.clock(), e.now()
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.sign = e.dog.clock()
+	c.sign = clock
+	note := c.heartbeat > 0 && now-c.noted > c.heartbeat/10
+	if note {
+		c.noted = now
+	}
+	c.mu.Unlock()
+	if note {
+		e.keep(c, now)
+	}
 	return nil
 }
 

@@ -92,6 +92,7 @@ func (w *watchdog) loop(ctx context.Context) {
 			w.grace = now + graceAfter
 			w.mu.Unlock()
 		}
+		w.journal.running(now)
 		for _, c := range w.take(now) {
 			if at := w.look(c, now); at > 0 {
 				w.schedule(c, at)

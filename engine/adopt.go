@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+	"golang.org/x/sync/errgroup"
+)
+
+// adoptAtOnce is how many claims are taken up again at a time.
+const adoptAtOnce = 32
+
+// takeUpAll takes up the claims of an earlier run of the daemon: those whose lock still carries their nonce, and whose process lives
+// or whose heartbeat still has time. The others are remembered with the reason why they ended. Until a claim is decided about,
+// calls on it answer ErrStoreUnavailable; while Redis is away that is all the time. stamp is when the earlier run was last known
+// to be there: what came after is not the agents' silence.
+func (e *Engine) takeUpAll(ctx context.Context, records []record, stamp time.Duration) {
+	defer close(e.adopted)
+	var g errgroup.Group
+	g.SetLimit(adoptAtOnce)
+	for _, r := range records {
+		g.Go(func() error {
+			c := e.revive(r)
+			for !e.takeUp(ctx, c, r, stamp) {
+				select {
+				case <-time.After(5 * retryPause):
+				case <-ctx.Done():
+					closeProcess(c.process)
+					return nil
+				}
+			}
+			return nil
+		})
+	}
+	_ = g.Wait()
+}
+
+// revive makes a claim of a record, with its process if that still lives.
+func (e *Engine) revive(r record) *claim {
+	flow, err := LookupFlow(r.Flow)
+	if err != nil {
+		flow = assetInference
+	}
+	c := &claim{
+		id: r.ID, nonce: r.Nonce, token: r.Token, ticket: TicketID{r.Asset, r.Task}, flow: flow, uid: r.UID, pid: r.PID,
+		caller: r.Caller, agent: fmt.Sprintf("%d/%d", r.Caller, r.UID), heartbeat: r.Heartbeat, maxHold: r.MaxHold, since: r.Since,
+		started: r.Started, status: Held, ended: make(chan struct{}),
+	}
+	if r.PID != 0 {
+		if p, err := OpenProcess(r.PID); err == nil && p.StartTime() == r.Start {
+			c.process = p
+		} else if err == nil {
+			p.Close()
+		}
+	}
+	c.lock = e.mutex(c)
+	return c
+}
+
+// takeUp decides about one claim; false: Redis did not say.
+func (e *Engine) takeUp(ctx context.Context, c *claim, r record, stamp time.Duration) bool {
+	sent := e.now()
+	ask, cancel := context.WithTimeout(ctx, e.TTL/6)
+	defer cancel()
+	extended, err := c.lock.ExtendContext(ask)
+	var taken *redsync.ErrTaken
+	if !extended && !errors.As(err, &taken) {
+		return false
+	}
+	silence := max(stamp-r.Sign, 0)
+	c.sign = e.dog.clock() - silence
+	c.trusted, c.renewAt = sent+e.TTL-e.margin, sent+jitter(e.TTL/3)
+	e.claims.reserve(c.uid, 1<<31-1)
+	e.claims.add(c)
+	e.saw(c.token)
+	switch {
+	case !extended:
+		e.conclude(c, Lost, e.dog.diagnose(c))
+	case r.PID != 0 && c.process == nil:
+		e.conclude(c, Lost, ReasonProcessExit)
+		e.dog.free(ctx, c)
+	default:
+		e.processes.add(c)
+		e.dog.schedule(c, e.now()) // a heartbeat or a cap that ran out is seen at once
+		return true
+	}
+	closeProcess(c.process)
+	return true
+}
+
+// Adopted closes when every claim of an earlier run has been decided about.
+func (e *Engine) Adopted() <-chan struct{} { return e.adopted }
+
+// keep puts the claim into the journal.
+func (e *Engine) keep(c *claim, sign time.Duration) <-chan struct{} {
+	r := record{
+		ID: c.id, Nonce: c.nonce, Token: c.token, Asset: c.ticket.Asset, Task: c.ticket.Task, Flow: c.flow.Name, UID: c.uid,
+		PID: c.pid, Caller: c.caller, Heartbeat: c.heartbeat, MaxHold: c.maxHold, Since: c.since, Started: c.started, Sign: sign,
+	}
+	if c.process != nil {
+		r.Start = c.process.StartTime()
+	}
+	return e.journal.keep(r)
+}

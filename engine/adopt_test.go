@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/picketd/picket/engine/redistest"
+)
+
+// run starts an engine on a state folder, waits until it has taken up what was left, and returns what stops it. An engine that
+// is stopped frees no lock, as one that is killed.
+func (f *fleet) run(folder string) (*Engine, func()) {
+	f.t.Helper()
+	e := f.frozen("host-a", func(c *Config) { c.StateDir = folder })
+	e.Start()
+	select {
+	case <-e.Adopted():
+	case <-time.After(10 * time.Second):
+		f.t.Fatal("claims are not taken up")
+	}
+	return e, func() {
+		if err := e.Stop(context.Background()); err != nil {
+			f.t.Error(err)
+		}
+	}
+}
+
+func child(t *testing.T) (pid int, kill func()) {
+	t.Helper()
+	c := exec.Command("sleep", "60")
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill = func() { _ = c.Process.Kill(); _ = c.Wait() }
+	t.Cleanup(kill)
+	return c.Process.Pid, kill
+}
+
+func byProcess(t *testing.T, e *Engine, asset Asset, pid int) *Claim {
+	t.Helper()
+	r, err := e.Claim(t.Context(), ClaimRequest{Asset: asset, Task: "t", PID: pid, Peer: Peer{UID: 0, PID: pid}})
+	if err != nil || r.Claim == nil {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	return r.Claim
+}
+
+// TestG1ClaimsOutliveTheDaemon: the next run has the same claims, tokens and locks, renews them and writes under them; those
+// whose agents ended meanwhile are freed, and those that another took are told so.
+func TestG1ClaimsOutliveTheDaemon(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	folder := t.TempDir()
+	e, stop := f.run(folder)
+	alive, _ := child(t)
+	dead, kill := child(t)
+	stays, ends, beats, taken := byProcess(t, e, "stays", alive), byProcess(t, e, "ends", dead), func() *Claim {
+		c, _ := claimed(t, e, "beats", "t")
+		return c
+	}(), byProcess(t, e, "taken", alive)
+	if err := e.Release(t.Context(), byProcess(t, e, "released", alive).ID, 0); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	kill()
+	f.client.Set(t.Context(), e.keys.lock("taken"), "somebody", time.Minute)
+
+	e, stop = f.run(folder)
+	if list := e.Claims(0); len(list) != 2 || list[0].ID != stays.ID || list[0].Token != stays.Token || list[1].ID != beats.ID {
+		t.Errorf("the next run holds %+v", list)
+	}
+	time.Sleep(testTTL + testTTL/2)
+	if _, err := e.Step(t.Context(), stays.ID, 0, StepRequest{Step: "online", State: AssetOnline}); err != nil {
+		t.Errorf("a claim that was taken up again: %v", err)
+	}
+	for id, want := range map[string]Reason{ends.ID: ReasonProcessExit, taken.ID: ReasonTaken} {
+		_, err := e.Heartbeat(t.Context(), id, 0)
+		wantLost(t, err, want)
+	}
+	if f.client.Exists(t.Context(), e.keys.lock("ends")).Val() != 0 {
+		t.Error("the lock of an agent that ended is not freed")
+	}
+	stop()
+	time.Sleep(testTTL + 100*time.Millisecond)
+	e, _ = f.run(folder)
+	_, err := e.Heartbeat(t.Context(), stays.ID, 0)
+	wantLost(t, err, ReasonExpired)
+}
+
+// TestADowntimeIsNotTheAgentsSilence: but what it was silent before still counts.
+func TestADowntimeIsNotTheAgentsSilence(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	folder := t.TempDir()
+	ttl := func(c *Config) { c.TTL, c.StateDir = 20*time.Second, folder }
+	e := f.host("host-a", ttl)
+	<-e.Adopted()
+	r := ask("beats", "t")
+	r.Heartbeat = 3 * time.Second
+	got, err := e.Claim(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(1500 * time.Millisecond)
+	_ = e.Stop(t.Context())
+	time.Sleep(2500 * time.Millisecond)
+	e = f.host("host-a", ttl)
+	<-e.Adopted()
+	if v, err := e.GetClaim(got.Claim.ID, agent); err != nil || v.Status != Held {
+		t.Fatalf("got %+v, %v", v, err)
+	}
+	// Of its three seconds at least half a second, and no more than two and a half, are left.
+	deadline := time.Now().Add(2500*time.Millisecond + tick)
+	for time.Now().Before(deadline) {
+		if v, _ := e.GetClaim(got.Claim.ID, agent); v.Reason == ReasonSilent {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Error("the silence before the restart is forgotten")
+}
+
+// TestAdoptionWaitsForRedis: until then calls on the claim say that the store is away, and not that there is no such claim.
+func TestAdoptionWaitsForRedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.Proxy(t, server.Addr())
+	c := client(proxy.Addr())
+	t.Cleanup(func() { _ = c.Close() })
+	f := &fleet{t, c, "picket"}
+	folder := t.TempDir()
+	e, stop := f.run(folder)
+	pid, _ := child(t)
+	k := byProcess(t, e, "away", pid)
+	stop()
+	proxy.Refuse()
+	e = f.host("host-a", func(c *Config) { c.StateDir = folder })
+	_, err := e.Heartbeat(t.Context(), k.ID, 0)
+	wantErr(t, err, ErrStoreUnavailable)
+	proxy.Restore()
+	<-e.Adopted()
+	if _, err := e.Heartbeat(t.Context(), k.ID, 0); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestADamagedJournalIsThrownAway: and so is that of another boot.
+func TestADamagedJournalIsThrownAway(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	folder := t.TempDir()
+	old := filepath.Join(folder, "claims-of-another-boot.db")
+	if err := os.WriteFile(old, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e, stop := f.run(folder)
+	pid, _ := child(t)
+	byProcess(t, e, "damaged", pid)
+	stop()
+	if _, err := os.Stat(old); err == nil {
+		t.Error("the journal of another boot is still there")
+	}
+	files, _ := filepath.Glob(filepath.Join(folder, "claims-*.db"))
+	if len(files) != 1 {
+		t.Fatalf("journals: %v", files)
+	}
+	whole, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, damaged := range map[string][]byte{
+		"cut": whole[:len(whole)/3], "empty pages": make([]byte, len(whole)), "noise": bytes.Repeat([]byte("picket"), 5000),
+	} {
+		if err := os.WriteFile(files[0], damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		e, stop := f.run(folder)
+		if n := len(e.Claims(0)); n != 0 {
+			t.Errorf("%s: %d claims", name, n)
+		}
+		if _, err := e.Claim(t.Context(), ask("after "+name, "t")); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		stop()
+	}
+}
