@@ -76,27 +76,37 @@ func refused(t *testing.T, c *client.Client, claim, title string) {
 // delivered waits until the ticket has left NOTIFYING by delivery, and demands a whole history with one receipt a channel.
 func delivered(t *testing.T, c *client.Client, asset string) client.Ticket {
 	t.Helper()
+	ticket := notified(t, c, asset)
+	if n := count(wholeHistory(t, c, asset), "receipt"); n != len(ticket.Delivery) {
+		t.Errorf("%s has %d receipts for %d channels", asset, n, len(ticket.Delivery))
+	}
+	return ticket
+}
+
+// notified waits until the ticket has left NOTIFYING by delivery.
+func notified(t *testing.T, c *client.Client, asset string) client.Ticket {
+	t.Helper()
 	var ticket client.Ticket
 	eventually(t, asset+" is NOTIFIED or FINISHED", func() bool {
 		var err error
 		ticket, err = c.Ticket(t.Context(), asset, theTask)
 		return err == nil && (ticket.State == "NOTIFIED" || ticket.State == "FINISHED")
 	})
-	receipts := 0
-	for _, e := range wholeHistory(t, c, asset) {
-		if e.Event == "receipt" {
-			receipts++
-		}
-	}
-	if receipts != len(ticket.Delivery) {
-		t.Errorf("%s has %d receipts for %d channels", asset, receipts, len(ticket.Delivery))
-	}
 	for name, d := range ticket.Delivery {
 		if d.Status != "sent" {
 			t.Errorf("%s is %s on channel %s", asset, d.Status, name)
 		}
 	}
 	return ticket
+}
+
+func count(events []client.Event, name string) (n int) {
+	for _, e := range events {
+		if e.Event == name {
+			n++
+		}
+	}
+	return n
 }
 
 // wholeHistory demands that a ticket's events are numbered without a gap up to its revision.

@@ -228,6 +228,15 @@ func (h *crashHost) lockEnds(t *testing.T, asset string) {
 // leaseEnds is the time that it takes until an attempt's lease runs out whose daemon is gone.
 func (h *crashHost) leaseEnds(t *testing.T, channel string) {
 	t.Helper()
+	h.outbox(t, func(s *outbox.Store) {
+		all, err := s.Ticket(theTicket)
+		if err != nil || len(all) != 1 {
+			t.Fatalf("in the outbox are %+v, %v", all, err)
+		}
+		if err := s.Postpone(all[0].Ref, channel, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	})
 	if err := h.redis.HSet(t.Context(), "picket:{"+theAsset+"}:ticket:"+theTask, "lease."+channel, 1).Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -236,6 +236,12 @@ func TestCrash_C7_AttemptTakenBeforeBeginAtMostOnce(t *testing.T) {
 	t.Parallel()
 	h, r := crashAfter202(t, once, "after attempt")
 	h.found(t, once, outbox.Committed, outbox.Pending, "NOTIFYING", "sending")
+	h.start(t, "")
+	eventually(t, "the end of the lease is awaited", func() bool {
+		list, err := h.client.Outbox(t.Context(), "")
+		return err == nil && len(list.Intents) == 1 && time.Until(*list.Intents[0].Channels[once].Due) > time.Second
+	})
+	h.kill()
 	h.leaseEnds(t, once)
 	h.start(t, "")
 	h.parked(t)
@@ -260,7 +266,7 @@ func TestCrash_C8_AtMostOnceBegunBeforeTheFirstByte(t *testing.T) {
 	h.kill()
 	conn.Close()
 	h.found(t, once, outbox.Committed, outbox.Sending, "NOTIFYING", "sending")
-	h.config.Channels[0].URL = r.URL
+	h.config.Channels[0].URL = r.URL + "/" + once
 	h.leaseEnds(t, once)
 	h.start(t, "")
 	h.parked(t)
@@ -273,12 +279,8 @@ func TestCrash_C8_AtMostOnceSentBeforeTheOutcome(t *testing.T) {
 	h.start(t, "")
 	h.killOnRequest(t, r)
 	h.found(t, once, outbox.Committed, outbox.Sending, "NOTIFYING", "sending")
-	h.start(t, "") // the lease lives, so nothing is decided yet
-	h.kill()
-	h.found(t, once, outbox.Committed, outbox.Sending, "NOTIFYING", "sending")
-	h.leaseEnds(t, once)
 	h.start(t, "")
-	h.parked(t)
+	h.parked(t) // once the lease has run out
 	r.wantRequests(t, 1, "first")
 }
 
