@@ -114,7 +114,7 @@ func (d *Daemon) engineConfig(store *outbox.Store, render func(string, engine.Me
 	c := d.config
 	e := engine.Config{
 		Redis: d.redis, Outbox: store, Render: render, Gate: d.settings.gate,
-		Host: c.Host, Prefix: c.Redis.Prefix, TTL: time.Duration(c.Lock.TTL),
+		StateDir: c.StateDir, Host: c.Host, Prefix: c.Redis.Prefix, TTL: time.Duration(c.Lock.TTL),
 		MaxHold: time.Duration(c.Claims.MaxHold), MaxHoldLimit: time.Duration(c.Claims.MaxHoldLimit), MaxPerUID: c.Claims.MaxPerUID,
 		Keep: time.Duration(c.Tickets.Keep), KeepGrants: time.Duration(c.Tickets.KeepGrants),
 		Logger: d.log, Registry: d.registry,

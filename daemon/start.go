@@ -88,17 +88,20 @@ func (d *Daemon) startParts(context.Context) error {
 	return nil
 }
 
-// awaitRedis lets calls wait in the socket's queue until Redis has answered, or for 2 s: an agent that calls while the host
-// boots should not hear of it.
+// awaitRedis lets calls wait in the socket's queue until Redis has answered and the claims of an earlier run are taken up, or for
+// 2 s: an agent that calls while the host boots, or the daemon restarts, should not hear of it.
 func (d *Daemon) awaitRedis(ctx context.Context) error {
-	select {
-	case <-d.settings.known:
-		return nil
-	case <-time.After(settingsLimit):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	limit := time.After(settingsLimit)
+	for _, ready := range []<-chan struct{}{d.settings.known, d.engine.Adopted()} {
+		select {
+		case <-ready:
+		case <-limit:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
+	return nil
 }
 
 // serve opens the socket last, when all that answers calls is there.

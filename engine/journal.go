@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -83,6 +84,7 @@ func openJournal(folder string) (*journal, []record, time.Duration, error) {
 }
 
 func readJournal(path string) (db *bbolt.DB, records []record, stamp time.Duration, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // a broken page may point past the end of the file
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("damaged: %v", r)
