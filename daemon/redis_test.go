@@ -135,3 +135,22 @@ func TestF32_ACallToAFrozenRedisEndsInTime(t *testing.T) {
 		t.Errorf("two calls and this one have counted to %d, %v", n, err)
 	}
 }
+
+func TestAWriteWhoseReplyIsLostIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	proxy := redistest.Proxy(t, s.Addr())
+	client, err := RedisConfig{Mode: Standalone, Addrs: []string{proxy.Addr()}}.client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	lost := proxy.LoseNextReply("incr")
+	if n, err := client.Incr(t.Context(), "n").Result(); err == nil {
+		t.Errorf("the reply was lost, and yet it is %d", n)
+	}
+	<-lost
+	if n, err := s.Client().Get(t.Context(), "n").Int(); err != nil || n != 1 {
+		t.Errorf("it was counted to %d, %v", n, err)
+	}
+}
