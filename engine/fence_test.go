@@ -5,14 +5,18 @@ package engine
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/picketd/picket/outbox"
 )
 
 func init() {
 	contract["G2 frozen writer"] = frozenWriter
+	contract["G2 every kind of write is fenced"] = everyWriteFenced
 	contract["G2 zombie of an older task"] = zombieOfOlderTask
 	contract["G2 equality of token, nonce and ticket"] = equality
 	contract["G3 tokens only grow"] = tokensGrow
@@ -53,6 +57,54 @@ func frozenWriter(t *testing.T, s *store) {
 	if len(refused) != 2 || refused[0].Reason != "STALE_TOKEN" || refused[0].To != AssetOffline || refused[0].Token != ca.Token ||
 		refused[1].Reason != "CLAIM_LOST" {
 		t.Errorf("refused writes are %+v", refused)
+	}
+}
+
+// everyWriteFenced brings a ticket to where the write would be allowed, and has another take the asset over.
+func everyWriteFenced(t *testing.T, s *store) {
+	f := s.fleet(t)
+	a, b := f.frozen("host-a"), f.host("host-b")
+	for name, write := range map[string]func(c *Claim) error{
+		"step": func(c *Claim) error { _, err := step(t, a, c, "intel", VulnCheckDone, ""); return err },
+		"failure": func(c *Claim) error {
+			_, err := a.Fail(t.Context(), c.ID, agent, FailureRequest{Step: "intel"})
+			return err
+		},
+		"final failure": func(c *Claim) error {
+			_, err := a.Fail(t.Context(), c.ID, agent, FailureRequest{"intel", "x", true})
+			return err
+		},
+		"finish": func(c *Claim) error { _, err := a.Finish(t.Context(), c.ID, agent, ""); return err },
+		"notification": func(c *Claim) error {
+			a.redis.HSet(t.Context(), a.keys.ticket(c.Ticket), "state", string(HighRiskFound))
+			_, err := a.Notify(t.Context(), c.ID, agent, NotificationRequest{Title: "x", Severity: "low"})
+			return err
+		},
+		"release": func(c *Claim) error {
+			if err := a.Release(t.Context(), c.ID, agent); err != nil {
+				return err
+			}
+			return ErrStaleToken // it frees nothing of another's, and may say that it is done
+		},
+	} {
+		ca, _ := claimed(t, a, "fence "+name, "t")
+		advance(t, a, ca, VulnCheckDone)
+		letGo(t, a, ca.Ticket.Asset)
+		cb, _ := claimed(t, b, "fence "+name, "t")
+		before, _ := b.Ticket(t.Context(), ca.Ticket)
+		if err := write(ca); !errors.Is(err, ErrStaleToken) {
+			t.Errorf("%s: got error %v", name, err)
+		}
+		after, err := b.Ticket(t.Context(), ca.Ticket)
+		if err != nil || after.Revision != before.Revision || after.Holder == nil || after.Failure != nil {
+			t.Errorf("%s: the ticket was %+v and is %+v, %v", name, before, after, err)
+		}
+		if got := b.redis.Get(t.Context(), b.keys.lock(ca.Ticket.Asset)).Val(); got == "" {
+			t.Errorf("%s: the lock of claim %s is gone", name, cb.ID)
+		}
+		if staged, err := a.box.List(outbox.Staged, 10); err != nil || len(staged) > 0 {
+			t.Errorf("%s: staged: %+v, %v", name, staged, err)
+		}
 	}
 }
 

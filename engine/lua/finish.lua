@@ -5,7 +5,7 @@
 -- ARGV  12 states from which the flow leads to FINISHED by finish  13 summary
 -- Reply {OK, ticket} (a replay too)  {STALE}  {ILLEGAL, ticket}
 
-local t = redis.call('HMGET', TICKET, 'state', 'ended')
+local t = redis.call('HMGET', TICKET, 'state', 'finished')
 local state = t[1]
 if t[2] == NONCE then
   return {OK, redis.call('HGETALL', TICKET)}
@@ -19,7 +19,7 @@ if state ~= 'FINISHED' and not within(ARGV[12], state) then
   return {ILLEGAL, redis.call('HGETALL', TICKET)}
 end
 local to = state == 'NOTIFYING' and state or 'FINISHED'
-redis.call('HSET', TICKET, 'state', to, 'ended', NONCE)
+redis.call('HSET', TICKET, 'state', to, 'ended', NONCE, 'finished', NONCE)
 if ARGV[13] ~= '' then
   redis.call('HSET', TICKET, 'summary', ARGV[13])
 end
