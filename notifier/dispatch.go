@@ -20,7 +20,8 @@ const (
 	window     = 512         // how far past what is in memory the outbox is read
 	longestNap = time.Minute // bounds what a step of the wall clock can delay
 	readCost   = 5 * time.Microsecond
-	errorPause = time.Second // after the outbox could not be read
+	errorPause = time.Second      // after the outbox could not be read
+	leastPace  = time.Millisecond // of a lane of which nothing is known yet
 )
 
 // key is one intent on one channel.
@@ -32,8 +33,10 @@ type lane struct {
 
 	// guarded by Notifier.mu:
 	queue   []outbox.Due
-	running int  // workers, at most parallel
-	left    bool // something due was left in the outbox because the queue was full
+	running int       // workers, at most parallel
+	full    time.Time // since when it has been full without falling below half; zero: it has room
+	done    int       // looks that ended since then
+	left    int       // how much the last scan left in the outbox
 }
 
 // loop looks into the outbox when it has news, and when the next channel is due.
@@ -59,6 +62,9 @@ func (n *Notifier) loop() {
 func (n *Notifier) scan() {
 	n.mu.Lock()
 	n.wake = time.Time{}
+	for _, l := range n.lanes {
+		l.left = 0
+	}
 	n.mu.Unlock()
 	for !n.stopping() {
 		known := n.inHand()
@@ -92,13 +98,13 @@ func (n *Notifier) scan() {
 	}
 }
 
-// putBack puts off what there was no room for, all at once, so that the writes share their fsync.
+// putBack puts off what there was no room for until At, all at once, so that the writes share their fsync.
 func (n *Notifier) putBack(left []outbox.Due) (ok bool) {
 	var failed atomic.Bool
 	var writes sync.WaitGroup
 	for _, d := range left {
 		writes.Go(func() {
-			err := n.box.Postpone(d.Ref, d.Channel, time.Now().Add(n.spread(time.Second)))
+			err := n.box.Postpone(d.Ref, d.Channel, d.At)
 			if err != nil && !errors.Is(err, outbox.ErrNotFound) {
 				failed.Store(true)
 			}
@@ -108,11 +114,14 @@ func (n *Notifier) putBack(left []outbox.Due) (ok bool) {
 	return !failed.Load()
 }
 
-// enqueue puts what is not in memory yet into its lane. It returns what found its lane full, and whether a configured lane
-// has room, so that it may be missing something.
+// enqueue puts what is not in memory yet into its lane. It returns what found its lane full, with an At for when the lane may
+// get to it, and whether a configured lane has room, so that it may be missing something.
+//
+// The lane's own pace says when that is. Half of it is taken, so that a lane that gets faster does not run dry.
 func (n *Notifier) enqueue(due []outbox.Due) (left []outbox.Due, hidden bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	now := time.Now()
 	for _, d := range due {
 		k := key{d.ID, d.Channel}
 		if _, ok := n.known[k]; ok {
@@ -123,7 +132,12 @@ func (n *Notifier) enqueue(due []outbox.Due) (left []outbox.Due, hidden bool) {
 			l = n.lanes[""]
 		}
 		if len(l.queue) >= maxQueue {
-			l.left = true
+			if l.full.IsZero() {
+				l.full, l.done = now, 0
+			}
+			l.left++
+			pace := (now.Sub(l.full) + leastPace) / time.Duration(l.done+1)
+			d.At = now.Add(min(pace*time.Duration(len(l.queue)+l.left)/2, n.RetryMax))
 			left = append(left, d)
 			continue
 		}
@@ -162,8 +176,9 @@ func (n *Notifier) take(l *lane) (d outbox.Due, ok bool) {
 		return d, false
 	}
 	d, l.queue = l.queue[0], l.queue[1:]
-	if l.left && len(l.queue) < maxQueue/2 {
-		l.left = false
+	l.done++
+	if !l.full.IsZero() && len(l.queue) < maxQueue/2 {
+		l.full = time.Time{}
 		n.wakeAtLocked(time.Now())
 	}
 	return d, true

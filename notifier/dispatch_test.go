@@ -123,18 +123,18 @@ func TestF19_AnOutageBurnsNoAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		w := setup(t, func(context.Context, send) Result {
-			if time.Since(began) < 10*time.Minute {
+			if time.Since(began) < 4*time.Minute {
 				return Result{Status: outbox.Pending, Error: "connection refused"}
 			}
 			return sentResult
 		}, one("ops"))
-		ids := names("w", 30)
+		ids := names("w", 20)
 		w.putAll(ids, "ops")
 		w.tells(settled)
 		w.Start()
-		time.Sleep(10*time.Minute - time.Second)
-		if n := len(w.sent()); n < 30 || n > 10*6+parallel+breakAfter {
-			t.Errorf("%d attempts in 10 min of outage", n)
+		time.Sleep(4*time.Minute - time.Second)
+		if n := len(w.sent()); n < 20 || n > 4*6+parallel+breakAfter {
+			t.Errorf("%d attempts in 4 min of outage", n)
 		}
 		time.Sleep(3 * time.Minute)
 		for _, id := range ids {

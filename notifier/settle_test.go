@@ -232,6 +232,7 @@ func TestGiveUpMakesAChannelDeadAfterALastTry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := setup(t, always(Result{Status: outbox.Pending, Error: "HTTP 503"}), one("ops"))
+		w.Notifier.RetryMax = 25 * time.Minute
 		ref := w.put("w48", "ops")
 		began := time.Now()
 		w.tells(settled)
@@ -239,11 +240,37 @@ func TestGiveUpMakesAChannelDeadAfterALastTry(t *testing.T) {
 		time.Sleep(w.GiveUp + time.Minute)
 		w.shutWith(ref, map[string]outbox.Status{"ops": outbox.Dead})
 		d, sends := w.get(ref).Channels["ops"], w.sent()
-		if age := sends[len(sends)-1].at.Sub(began); age < w.GiveUp || age > w.GiveUp+probeEvery {
+		if age := sends[len(sends)-1].at.Sub(began); age < w.GiveUp || age > w.GiveUp+time.Second {
 			t.Errorf("the last try was after %v", age)
 		}
 		if d.Error != "given up, it was not accepted within 1h0m0s: HTTP 503" || d.Attempts != len(sends) {
 			t.Errorf("%q after %d attempts, %d sends", d.Error, d.Attempts, len(sends))
+		}
+	})
+}
+
+// A breaker that never closes does not keep what is too old; the ticket is asked, and learns of it.
+func TestGiveUpNeedsNoChannelThatWorks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := setup(t, always(Result{Status: outbox.Pending, Error: "HTTP 503"}), one("ops"))
+		w.Notifier.GiveUp = 3 * time.Minute
+		ids := names("w", 20)
+		w.putAll(ids, "ops")
+		w.tells(settled)
+		w.Start()
+		time.Sleep(5 * time.Minute)
+		for _, id := range ids {
+			w.shutWith(refOf(id), map[string]outbox.Status{"ops": outbox.Dead})
+		}
+		told := map[string]int{}
+		for _, o := range w.told() {
+			if o.Status == outbox.Dead {
+				told[o.ID]++
+			}
+		}
+		if len(told) != len(ids) || len(w.sent()) > 3*6+parallel+breakAfter {
+			t.Errorf("%d sends, told %v", len(w.sent()), told)
 		}
 	})
 }

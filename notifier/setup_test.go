@@ -183,18 +183,26 @@ func (w *world) putAll(ids []string, channels ...string) {
 	var g errgroup.Group
 	g.SetLimit(64)
 	for _, id := range ids {
-		g.Go(func() error {
-			w.put(id, channels...)
-			return nil
-		})
+		g.Go(func() error { return w.write(outbox.Committed, id, channels...) })
 	}
-	_ = g.Wait()
+	if err := g.Wait(); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 func (w *world) putAs(origin outbox.Origin, id string, channels ...string) outbox.Ref {
 	w.t.Helper()
+	if err := w.write(origin, id, channels...); err != nil {
+		w.t.Fatal(err)
+	}
+	return refOf(id)
+}
+
+func refOf(id string) outbox.Ref { return outbox.Ref{Ticket: "web-01/" + id, ID: id} }
+
+func (w *world) write(origin outbox.Origin, id string, channels ...string) error {
 	in := outbox.Intent{
-		Ref: outbox.Ref{Ticket: "web-01/" + id, ID: id}, Asset: "web-01", Task: id, Run: 1, Key: "web-01/" + id,
+		Ref: refOf(id), Asset: "web-01", Task: id, Run: 1, Key: "web-01/" + id,
 		At: time.Now(), Severity: "high", Content: []byte(`{}`), Channels: map[string]outbox.Delivery{},
 	}
 	for _, name := range channels {
@@ -206,16 +214,13 @@ func (w *world) putAs(origin outbox.Origin, id string, channels ...string) outbo
 		}
 		in.Channels[name] = d
 	}
-	var err error
 	if origin == outbox.Adopted {
-		err = w.store.Adopt(in)
-	} else if err = w.store.Stage(in); err == nil {
-		err = w.store.Commit(in.Ref)
+		return w.store.Adopt(in)
 	}
-	if err != nil {
-		w.t.Fatal(err)
+	if err := w.store.Stage(in); err != nil {
+		return err
 	}
-	return in.Ref
+	return w.store.Commit(in.Ref)
 }
 
 func (w *world) get(ref outbox.Ref) outbox.Intent {

@@ -63,8 +63,12 @@ func newWebhook(cc ChannelConfig, version string) (*webhook, error) {
 			return nil, errors.New("the secret cannot be used to sign")
 		}
 	}
+	timeout := cmp.Or(cc.Timeout, DefaultTimeout)
 	w.client = &http.Client{
 		Transport: &http.Transport{
+			// net/http goes on with both after the request was given up, so they need ends of their own.
+			DialContext:            (&net.Dialer{Timeout: timeout}).DialContext,
+			TLSHandshakeTimeout:    timeout,
 			DisableKeepAlives:      true,
 			DisableCompression:     true,
 			MaxResponseHeaderBytes: 16 << 10,
