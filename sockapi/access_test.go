@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package sockapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// as makes a request as a user's, as if the kernel had said so.
+func (h *host) as(uid uint32, method, path, body string) reply {
+	h.Helper()
+	req := httptest.NewRequest(method, path, strings.NewReader(body))
+	if body == "" {
+		req.Body = http.NoBody
+	}
+	w := h.server.record(req.WithContext(context.WithValue(req.Context(), peerKey{}, engine.Peer{UID: uid})))
+	return reply{status: w.Code, header: w.Header(), body: w.Body.String()}
+}
+
+// TestOwner: a claim serves the user who made it, and root, and nobody else in any call.
+func TestOwner(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	const mine, other = 1000, 1001
+	var got client.ClaimResponse
+	r := h.wants(h.as(mine, "POST", "/v1/claims", `{"asset":"a","task":"t","heartbeat":"1m"}`), http.StatusCreated)
+	must(t, json.Unmarshal([]byte(r.body), &got))
+	if got.Claim.UID != mine {
+		t.Errorf("the claim is user %d's", got.Claim.UID)
+	}
+	bodies := map[string]string{
+		"step": `{"step":"online","state":"ASSET_ONLINE"}`, "fail": `{"step":"online","error":"e"}`,
+		"notify": `{"title":"t","text":"x","severity":"low"}`,
+	}
+	owned := 0
+	for _, one := range routes {
+		if one.access != owner {
+			continue
+		}
+		owned++
+		h.refused(h.as(other, one.method, strings.Replace(one.path, "{id}", got.Claim.ID, 1), bodies[one.id]), client.Forbidden)
+	}
+	if owned != strings.Count(documentedOwners, " ")+1 {
+		t.Errorf("%d calls are the owner's, want %s", owned, documentedOwners)
+	}
+	path := "/v1/claims/" + got.Claim.ID
+	for uid, want := range map[uint32]int{mine: 1, other: 0, 0: 1} {
+		var list client.ClaimList
+		must(t, json.Unmarshal([]byte(h.wants(h.as(uid, "GET", "/v1/claims", ""), http.StatusOK).body), &list))
+		if len(list.Claims) != want {
+			t.Errorf("user %d sees %d claims, want %d", uid, len(list.Claims), want)
+		}
+	}
+	h.wants(h.as(0, "POST", path+"/steps", bodies["step"]), http.StatusOK)
+	h.wants(h.as(mine, "POST", path+"/steps", bodies["step"]), http.StatusOK)
+	h.wants(h.as(mine, "DELETE", path, ""), http.StatusNoContent)
+}
+
+// documentedOwners are the calls on a claim.
+const documentedOwners = "getClaim release heartbeat step fail notify finish"
