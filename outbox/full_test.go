@@ -30,6 +30,9 @@ func TestFull_OnlyNewIntentsAreRefused(t *testing.T) {
 	s := open(t, path, Options{MaxSize: limit})
 	var in []Intent
 	for {
+		if len(in) > limit/10_000 {
+			t.Fatalf("%d intents of 11 kB went into 1 MiB", len(in))
+		}
 		next := bulky(len(in))
 		err := s.Stage(next)
 		if err != nil {
@@ -57,7 +60,13 @@ func TestFull_OnlyNewIntentsAreRefused(t *testing.T) {
 				s.Record(Outcome{Ref: in.Ref, Channel: "ops", Number: 1, Status: Sent, Error: strings.Repeat("e", 512)}, time.Now(), false)); err != nil {
 				t.Error(err)
 			}
-			if err := s.Stage(bulky(i)); err != nil && !errors.Is(err, ErrFull) {
+			more := bulky(i)
+			switch err := s.Stage(more); {
+			case err == nil:
+				if _, err := s.Get(more.Ref); err != nil {
+					t.Errorf("what was staged is not there: %v", err)
+				}
+			case !errors.Is(err, ErrFull):
 				t.Error(err)
 			}
 		})
