@@ -91,10 +91,11 @@ func (s *Store) Shut(ref Ref) error {
 		}
 		h.Token, h.Nonce, h.Agent = 0, "", ""
 		h.ClosedAt = wall(time.Now())
-		for _, k := range t.prefixed(bodiesBucket, channelKey(h.ID, ""), -1) {
-			t.del(bodiesBucket, k)
+		if err := t.turn(h, Closed); err != nil {
+			return err
 		}
-		return t.turn(h, Closed)
+		t.dropBodies(h.ID)
+		return nil
 	})
 }
 
@@ -192,13 +193,17 @@ func (t *tx) remove(h *head) error {
 		}
 		t.del(intentsBucket, channelKey(h.ID, name))
 	}
-	for _, k := range t.prefixed(bodiesBucket, channelKey(h.ID, ""), -1) {
-		t.del(bodiesBucket, k)
-	}
+	t.dropBodies(h.ID)
 	t.del(intentsBucket, []byte(h.ID))
 	t.del(ticketsBucket, h.ticketKey())
 	t.count(h, -1)
 	return nil
+}
+
+func (t *tx) dropBodies(id string) {
+	for _, k := range t.prefixed(bodiesBucket, channelKey(id, ""), -1) {
+		t.del(bodiesBucket, k)
+	}
 }
 
 // count puts an intent into the order of its origin (n 1) or takes it out (n -1).
