@@ -111,6 +111,8 @@ func attemptVerdicts(t *testing.T, s *store) {
 	if got := verdict(t, a, attempt(a, id, in, "ops", 3), outbox.Done); got.Status != outbox.Discarded {
 		t.Errorf("status is %s", got.Status)
 	}
+	a.redis.HSet(t.Context(), a.keys.ticket(id), "state", string(Failed), "delivery.ops", "pending")
+	verdict(t, a, attempt(a, id, in, "ops", 3), outbox.Superseded)
 }
 
 func onceParks(t *testing.T, s *store) {

@@ -75,8 +75,9 @@ func everythingTwice(t *testing.T, s *store) {
 			t.Fatal(err)
 		}
 		c, _ = claimed(t, e, "same", "t")
-		if _, err := e.Notify(t.Context(), c.ID, agent, NotificationRequest{Title: "x", Severity: "low"}); err != nil {
-			t.Fatal(err)
+		r, err := e.Notify(t.Context(), c.ID, agent, NotificationRequest{Title: "x", Severity: "low"})
+		if err != nil || r.Replayed {
+			t.Fatalf("%s: got %+v, %v", name, r, err)
 		}
 		if _, err := e.Finish(t.Context(), c.ID, agent, ""); err != nil {
 			t.Fatal(err)
