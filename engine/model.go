@@ -93,11 +93,11 @@ type Ticket struct {
 // Step is a recorded result; its JSON is what stands in Redis.
 type Step struct {
 	State   State           `json:"state"`
-	Facts   json.RawMessage `json:"facts"`
 	Summary string          `json:"summary"`
 	Token   int64           `json:"token"`
 	Host    string          `json:"host"`
 	At      time.Time       `json:"at"`
+	Facts   json.RawMessage `json:"facts"` // last, so that what decodes a record needs not look for their end
 }
 
 // Failure is the last failure of a step that is not recorded yet; its JSON is what stands in Redis, without Count.

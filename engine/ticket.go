@@ -90,8 +90,8 @@ func (s *snapshot) ticket(id TicketID) (Ticket, error) {
 		kind, rest, ok := strings.Cut(name, ".")
 		switch {
 		case ok && kind == "steps":
-			var step Step
-			if err := json.Unmarshal([]byte(value), &step); err != nil {
+			step, err := decodeStep(value)
+			if err != nil {
 				return Ticket{}, fmt.Errorf("cannot read step %s of ticket %s: %w", rest, id, err)
 			}
 			t.Steps[rest] = step

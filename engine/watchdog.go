@@ -185,12 +185,15 @@ func (w *watchdog) look(c *claim, now time.Duration) time.Duration {
 	return next
 }
 
-// hurry has a claim renewed at once, to see whether it is still ours.
+// hurry has a claim renewed at once, to see whether it is still ours. One that is ending is what was heard of.
 func (w *watchdog) hurry(c *claim) {
 	now := w.now()
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ending {
+		return
+	}
 	c.renewAt = min(c.renewAt, now)
-	c.mu.Unlock()
 	w.schedule(c, now)
 }
 

@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/go-redsync/redsync/v4"
 	syncredis "github.com/go-redsync/redsync/v4/redis"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
@@ -240,4 +242,20 @@ func TestF14SuspendEndsAClaim(t *testing.T) {
 		}
 		wantLost(t, e.alive(c), ReasonExpired)
 	})
+}
+
+// TestAReleaseOfItsOwnHurriesNoRenewal: a host hears of its own releases as of all others, and of each before its claim has ended.
+func TestAReleaseOfItsOwnHurriesNoRenewal(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	e := f.host("host-a", func(c *Config) { c.TTL = time.Minute })
+	for i := range 50 {
+		c, _ := claimed(t, e, fmt.Sprintf("own-%d", i), "t")
+		if err := e.Release(t.Context(), c.ID, agent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := testutil.CollectAndCount(e.metrics.renewals); n != 0 {
+		t.Errorf("there were renewals with %d results", n)
+	}
 }

@@ -51,7 +51,7 @@ func (e *Engine) Step(ctx context.Context, id string, uid uint32, r StepRequest)
 	if r.Facts == nil {
 		r.Facts = json.RawMessage("{}")
 	}
-	record, err := encode(Step{r.State, r.Facts, r.Summary, c.token, e.Host, time.Now().Round(time.Millisecond).UTC()})
+	record, err := encode(Step{r.State, r.Summary, c.token, e.Host, time.Now().Round(time.Millisecond).UTC(), r.Facts})
 	if err != nil {
 		return WriteResult{}, &InvalidError{"facts", "must be a JSON object"}
 	}
