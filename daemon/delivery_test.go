@@ -4,11 +4,14 @@
 package daemon
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
 	"testing"
 	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/outbox"
@@ -278,4 +281,50 @@ func TestG9_ATakeoverDeliversForADeadHost(t *testing.T) {
 	h.emptied(t)
 	delivered(t, other.client, theAsset)
 	r.wantRequests(t, 1, "first")
+}
+
+// A failover brings back a ticket as it was before the receipt. The receipt in the outbox settles it, when the hint came back
+// too, or when the agent calls again.
+func TestG10_ATicketThatFellBackIsSettledByItsReceipt(t *testing.T) {
+	t.Parallel()
+	for _, hinted := range []bool{true, false} {
+		t.Run(fmt.Sprintf("hinted %v", hinted), func(t *testing.T) {
+			t.Parallel()
+			r := newReceiver(t)
+			server := redistest.Start(t)
+			redis := server.Client()
+			h := setupDelivery(t, unixAddr(server), r, ops)
+			older := map[string]string{}
+			h.onCue("before outcome", func() (err error) {
+				for _, kind := range []string{"ticket", "log"} {
+					key := "picket:{" + theAsset + "}:" + kind + ":" + theTask
+					older[key], err = redis.Dump(t.Context(), key).Result()
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			h.start(t)
+			claim := mustRisk(t, h.client)
+			accepted(t, h.client, claim, "first", false)
+			delivered(t, h.client, theAsset)
+			h.emptied(t)
+			for key, dump := range older {
+				if err := redis.RestoreReplace(t.Context(), key, 0, dump).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if hinted {
+				hint := goredis.Z{Score: 1, Member: theTicket}
+				if err := redis.ZAdd(t.Context(), "picket:undelivered:"+h.Daemon.outbox.ID(), hint).Err(); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				accepted(t, h.client, claim, "first", true)
+			}
+			delivered(t, h.client, theAsset)
+			r.wantRequests(t, 1, "first")
+		})
+	}
 }

@@ -158,11 +158,14 @@ func (e *Engine) sweepHint(ctx context.Context, id TicketID, z redis.Z) error {
 		if s.fields["owner"] != e.box.ID() {
 			return nil
 		}
-		_, err := e.box.Get(outbox.Ref{Ticket: id.String(), ID: s.fields["intent"]})
-		if err == nil {
-			return nil
+		in, err := e.box.Get(outbox.Ref{Ticket: id.String(), ID: s.fields["intent"]})
+		switch {
+		case err != nil:
+			return e.adopt(id, &s)
+		case in.Origin == outbox.Closed:
+			return e.putBack(ctx, in)
 		}
-		return e.adopt(id, &s)
+		return nil
 	}
 	intents, err := e.box.Ticket(id.String())
 	if err != nil {
@@ -176,6 +179,24 @@ func (e *Engine) sweepHint(ctx context.Context, id TicketID, z redis.Z) error {
 	keys := []string{e.keys.undelivered(e.box.ID())}
 	if err := dropHintScript.Run(ctx, e.redis, keys, id.String(), int64(z.Score)).Err(); err != nil {
 		return unavailable(err)
+	}
+	return nil
+}
+
+// putBack tells a ticket what it knew before a failover brought it back to NOTIFYING: what became of an intent that is closed
+// here. Nothing of it is sent again.
+func (e *Engine) putBack(ctx context.Context, in outbox.Intent) error {
+	for name, d := range in.Channels {
+		if d.Status != outbox.Sent && d.Status != outbox.Dead {
+			continue
+		}
+		_, err := e.Outcome(ctx, outbox.Outcome{
+			Ref: in.Ref, Asset: in.Asset, Task: in.Task, Run: in.Run, Key: in.Key, Channel: name, Number: d.Attempts,
+			Status: d.Status, At: d.At, Error: d.Error,
+		})
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }
