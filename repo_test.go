@@ -37,6 +37,7 @@ var arrows = map[string][]string{
 	"daemon/cmd/picket":      {"daemon", "sockapi/client"},
 	"daemon/cmd/picket-demo": {"sockapi/client"},
 	"examples/agent-go":      {"sockapi/client"},
+	"examples/agent-small":   {"sockapi/client"},
 }
 
 // onlyIn says where a library may be imported, so that what it is good for stays behind one door. Tests are free.
@@ -237,6 +238,20 @@ func TestFilesAreTextAndKnowNoMachine(t *testing.T) {
 			if machine.Match(line) {
 				t.Errorf("%s:%d: names a path of the machine where it was written", p, i+1)
 			}
+		}
+	}
+}
+
+// TestReadmeShowsTheExamples: what the README shows is what the tests run.
+func TestReadmeShowsTheExamples(t *testing.T) {
+	t.Parallel()
+	readme := string(read(t, "README.md"))
+	for file, from := range map[string]string{
+		"examples/agent.sh": "set -eu", "examples/agent-curl.sh": "set -eu", "examples/agent-small/main.go": "func scan(",
+	} {
+		code := string(read(t, file))
+		if block := code[strings.Index(code, from):] + "```"; !strings.Contains(readme, block) {
+			t.Errorf("README.md does not show %s from %q on as it is", file, from)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -126,8 +125,6 @@ type Engine struct {
 	start    sync.Once
 	stop     sync.Once
 }
-
-var errStopped = errors.New("the engine has stopped")
 
 // New wires and starts nothing.
 func New(c Config) (*Engine, error) {

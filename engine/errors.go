@@ -25,7 +25,7 @@ var (
 	ErrContentConflict   = errors.New("the notification is accepted with another content")
 	ErrFlowMismatch      = errors.New("the ticket follows another flow")
 	ErrTooManyClaims     = errors.New("too many claims for this user")
-	ErrStoreUnavailable  = errors.New("Redis is not reachable or cannot be used")
+	ErrStoreUnavailable  = errors.New("cannot use Redis")
 	ErrOutboxUnavailable = errors.New("the outbox cannot be written")
 	ErrDraining          = errors.New("the daemon is stopping")
 )

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -34,8 +35,11 @@ func (e *Engine) liveness(r *ClaimRequest) (*Process, error) {
 		return nil, &InvalidError{"pid", "means nothing from another PID namespace: leave it out, or give a heartbeat"}
 	case r.PID != 0:
 		p, err := OpenProcess(r.PID)
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrNoProcess):
 			return nil, &InvalidError{"pid", "there is no such process: name one that lives"}
+		case err != nil:
+			return nil, fmt.Errorf("cannot watch the process: %w", err)
 		}
 		if r.Peer.UID != 0 && p.UID() != r.Peer.UID {
 			p.Close()
@@ -63,10 +67,11 @@ type processes struct {
 	byID map[processID]*watched
 }
 
-// processID tells a process from a later one with its pid.
+// processID tells a process from a later one with its pid. One that has no pid here, from another namespace, is known by its pidfd.
 type processID struct {
 	pid   int
 	start uint64
+	alien *process
 }
 
 type watched struct {
@@ -78,7 +83,12 @@ func newProcesses(e *Engine) *processes {
 	return &processes{Engine: e, byID: map[processID]*watched{}}
 }
 
-func idOf(p *Process) processID { return processID{p.PID(), p.StartTime()} }
+func idOf(p *Process) processID {
+	if p.PID() == 0 {
+		return processID{alien: p.process}
+	}
+	return processID{pid: p.PID(), start: p.StartTime()}
+}
 
 // add watches the claim's process, which now belongs to it.
 func (p *processes) add(c *claim) {

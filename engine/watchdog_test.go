@@ -53,7 +53,7 @@ func (c poolConn) Eval(*syncredis.Script, ...any) (any, error) {
 
 type pools struct{ *pool }
 
-func (p pools) Get(context.Context) (syncredis.Conn, error) { return poolConn{p.pool}, nil }
+func (p pools) Get(context.Context) (syncredis.Conn, error) { return poolConn(p), nil }
 
 // bubble is an engine with one claim in synctest's time; its Redis, but for redsync's, is away.
 func bubble(t *testing.T, extend func() (any, error), change func(*claim)) (*Engine, *claim, *pool) {

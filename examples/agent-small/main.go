@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+// Command agent-small is an agent in ten lines: it looks whether an SSH server answers on an asset.
+//
+//	agent-small ASSET TASK
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+func main() {
+	socket := os.Getenv("PICKET_SOCKET")
+	if err := scan(context.Background(), client.New(socket), os.Args[1], os.Args[2]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func scan(ctx context.Context, picket *client.Client, asset, task string) error {
+	got, err := picket.Claim(ctx, client.ClaimRequest{Asset: asset, Task: task, Wait: "30s"})
+	if err != nil || got.Claim == nil { // no claim and no error: it is finished already
+		return err
+	}
+	state := "ASSET_ONLINE"
+	if conn, err := net.DialTimeout("tcp", net.JoinHostPort(asset, "22"), 5*time.Second); err != nil {
+		state = "ASSET_OFFLINE"
+	} else {
+		conn.Close()
+	}
+	step, err := picket.Step(ctx, got.Claim.ID, client.StepRequest{Step: "online", State: state})
+	if err != nil || step.Ticket.State != "ASSET_OFFLINE" {
+		return err // claim again to go on; a lost claim is an error with a reason, and nothing was written
+	}
+	_, err = picket.Finish(ctx, got.Claim.ID, "offline")
+	return err
+}
