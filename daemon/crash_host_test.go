@@ -4,12 +4,8 @@
 package daemon
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,10 +37,9 @@ type crashHost struct {
 	redis  *redis.Client
 	client *client.Client
 
-	mu    sync.Mutex // guards what follows
-	cmd   *exec.Cmd
-	stdin io.Closer
-	log   *lines
+	mu  sync.Mutex // guards cmd
+	cmd *exec.Cmd
+	log *lines
 }
 
 // newCrashHost makes a host beside server, with channels that lead to r.
@@ -102,15 +97,14 @@ func (h *crashHost) start(t *testing.T, point string) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), configOfProcess+"="+h.file, crashOfProcess+"="+h.cue)
 	cmd.Stderr = h.log
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
+	if _, err := cmd.StdinPipe(); err != nil { // open as long as this process lives
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	h.mu.Lock()
-	h.cmd, h.stdin = cmd, stdin
+	h.cmd = cmd
 	h.mu.Unlock()
 	eventually(t, "the daemon serves", func() bool {
 		_, err := h.client.Status(t.Context())
@@ -274,75 +268,4 @@ func checkEmptied(s *outbox.Store) error {
 		}
 	}
 	return err
-}
-
-// receiver is what the channels lead to. It keeps what it gets.
-type receiver struct {
-	*httptest.Server
-
-	mu     sync.Mutex // guards what follows
-	got    []request
-	answer func(channel string, n int) (status int) // to request n on a channel, from 1; nil: 200
-}
-
-// request is one that a receiver got.
-type request struct {
-	channel, key, id string
-	body             []byte
-}
-
-func newReceiver(t *testing.T) *receiver {
-	t.Helper()
-	r := &receiver{}
-	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		body, err := io.ReadAll(req.Body)
-		if err != nil {
-			return // its sender was killed in the middle
-		}
-		channel := req.URL.Path[1:]
-		r.mu.Lock()
-		r.got = append(r.got, request{channel, req.Header.Get("Idempotency-Key"), req.Header.Get("Webhook-Id"), body})
-		answer, n := r.answer, 0
-		for _, other := range r.got {
-			if other.channel == channel {
-				n++
-			}
-		}
-		r.mu.Unlock()
-		if answer != nil {
-			w.WriteHeader(answer(channel, n))
-		}
-	}))
-	t.Cleanup(r.Close)
-	return r
-}
-
-// answers sets what the receiver answers from now on.
-func (r *receiver) answers(answer func(channel string, n int) (status int)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.answer = answer
-}
-
-func (r *receiver) requests() []request {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return append([]request(nil), r.got...)
-}
-
-// wantRequests demands how many requests came for the ticket, all with one key and the same bytes, which hold title.
-func (r *receiver) wantRequests(t *testing.T, n int, title string) {
-	t.Helper()
-	all := r.requests()
-	if len(all) != n {
-		t.Errorf("the receiver has got %d requests, want %d", len(all), n)
-	}
-	for _, one := range all {
-		if one.key != `"`+theTicket+`"` || one.id != all[0].id || one.id == "" || !bytes.Equal(one.body, all[0].body) {
-			t.Errorf("the receiver has got\n%s %s %s\nand\n%s %s %s", one.key, one.id, one.body, all[0].key, all[0].id, all[0].body)
-		}
-		if !bytes.Contains(one.body, []byte(`"title":"`+title+`"`)) {
-			t.Errorf("the receiver has got %s, want the title %q", one.body, title)
-		}
-	}
 }
