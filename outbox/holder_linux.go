@@ -11,14 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
-
-// willNeed has the kernel read the file ahead, in order. It is a hint: nothing depends on it.
-func willNeed(f *os.File) {
-	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_WILLNEED)
-}
 
 // locked is ErrLocked with the process that has the file, when it can be told.
 func locked(path string) error {
