@@ -149,6 +149,9 @@ func receiptIsFact(t *testing.T, s *store) {
 	if ticket.State != HighRiskFound || ticket.Delivery["ops"].Status != outbox.Sent {
 		t.Errorf("got %s, %+v", ticket.State, ticket.Delivery)
 	}
+	if names, _ := events(t, a, c.Ticket); names[len(names)-1] != "receipt" || names[len(names)-2] == "receipt" {
+		t.Errorf("events are %v, want one receipt", names)
+	}
 	// A new intent is not settled by a receipt of the lost one.
 	in := func() string {
 		r, err := a.Notify(t.Context(), c.ID, agent, NotificationRequest{Title: "y", Severity: "low", Channels: []string{"ops"}})

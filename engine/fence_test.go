@@ -22,6 +22,7 @@ func init() {
 	contract["G3 tokens only grow"] = tokensGrow
 	contract["G3 tokens grow when all is forgotten"] = tokensGrowWithoutMemory
 	contract["G3 mint checks the lock"] = mintChecksLock
+	contract["G4 a ticket finished between screen and lock gets no grant"] = mintScreens
 	contract["F12 a counter that goes back"] = counterGoesBack
 	contract["F5 extending never takes the lock again"] = extendNeverRetakes
 }
@@ -197,6 +198,25 @@ func mintChecksLock(t *testing.T, s *store) {
 		if n := e.redis.Exists(t.Context(), e.keys.grant(id.Asset), e.keys.ticket(id)).Val(); n != 0 {
 			t.Errorf("lock %s: something was minted", name)
 		}
+	}
+}
+
+// mintScreens: a ticket that was finished between screen and lock gets no grant.
+func mintScreens(t *testing.T, s *store) {
+	e := s.fleet(t).frozen("host-a")
+	c, _ := claimed(t, e, "screened", "t")
+	e.redis.HSet(t.Context(), e.keys.ticket(c.Ticket), "state", string(Finished))
+	late := &claim{nonce: rand.Text(), ticket: c.Ticket, flow: assetInference, agent: "1/1"}
+	letGo(t, e, c.Ticket.Asset)
+	ticket, granted, err := e.take(t.Context(), late)
+	if err != nil || granted || ticket.State != Finished {
+		t.Errorf("got %+v, %v, %v", ticket, granted, err)
+	}
+	if e.redis.HGet(t.Context(), e.keys.grant(c.Ticket.Asset), "nonce").Val() == late.nonce {
+		t.Error("a grant was minted")
+	}
+	if e.redis.Exists(t.Context(), e.keys.lock(c.Ticket.Asset)).Val() != 0 {
+		t.Error("the lock is left")
 	}
 }
 
