@@ -182,6 +182,11 @@ func (s *Store) prepare(btx *bolt.Tx) error {
 		s.id = string(meta.Get(idKey))
 		return errNothing
 	}
+	for _, name := range buckets {
+		if btx.Bucket(name) != nil {
+			return fmt.Errorf("%w: it has %s and no %s", ErrDamaged, name, metaBucket)
+		}
+	}
 	if k, _ := btx.Cursor().First(); k != nil {
 		return fmt.Errorf("it is another program's database: it has %q and no %s", k, metaBucket)
 	}

@@ -68,6 +68,10 @@ func TestOpen_RefusesWhatIsNotIts(t *testing.T) {
 			b, err := btx.CreateBucket(metaBucket)
 			return errors.Join(err, b.Put(versionKey, []byte("1")))
 		}, true, "intents"},
+		"meta missing": {func(btx *bolt.Tx) error {
+			_, err := btx.CreateBucket(dueBucket)
+			return err
+		}, true, "no meta"},
 		"another program's": {func(btx *bolt.Tx) error {
 			_, err := btx.CreateBucket([]byte("members"))
 			return err
