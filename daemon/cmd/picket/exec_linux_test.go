@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // execution is a running picket exec.
@@ -59,6 +61,8 @@ func (e *execution) pid(name string) int {
 
 func (e *execution) exits(want int) {
 	e.t.Helper()
+	late := time.AfterFunc(30*time.Second, func() { _ = e.cmd.Process.Kill() })
+	defer late.Stop()
 	_ = e.cmd.Wait()
 	if got := e.cmd.ProcessState.ExitCode(); got != want {
 		e.t.Fatalf("picket exec exits with %d, want %d; it says: %s", got, want, &e.errs)
@@ -170,6 +174,36 @@ func TestF4_ALostClaimEndsTheWholeGroup(t *testing.T) {
 	if n := f.read(func() int { return f.released }); n != 0 {
 		t.Errorf("a lost claim was released %d times", n)
 	}
+}
+
+func TestF4_ACommandThatIgnoresTermIsKilled(t *testing.T) {
+	t.Parallel()
+	f := startFake(t)
+	e := startExec(t, f, `trap '' TERM; echo $$ > leader; while :; do sleep 0.02; done`)
+	e.pid("leader")
+	f.lose("forced")
+	e.exits(exitLost)
+}
+
+// An answer that was held up on its way must not prolong the trust: its clock started when it was asked for.
+func TestF8_TheDeadlineCountsFromWhenTheCallWasSent(t *testing.T) {
+	t.Parallel()
+	f := startFake(t)
+	f.late = 300 * time.Millisecond
+	cl := client.New(f.socket)
+	t.Cleanup(cl.CloseIdleConnections)
+	s := look(t.Context(), cl, "c1", 0)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if s.deadline == 0 || s.deadline > f.arrived+f.trusted {
+		t.Errorf("trusted until %s, more than %s after the call arrived at %s", s.deadline, f.trusted, f.arrived)
+	}
+}
+
+// A healthy claim is trusted without a break, though the trust that an answer tells of shrinks from renewal to renewal.
+func TestF6_AHealthyClaimIsNeverLost(t *testing.T) {
+	t.Parallel()
+	startExec(t, startFake(t), `sleep 8; exit 5`).exits(5)
 }
 
 func TestF8_TheLocalDeadlineEndsTheCommandOfASilentDaemon(t *testing.T) {

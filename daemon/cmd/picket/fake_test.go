@@ -24,13 +24,18 @@ type fakeDaemon struct {
 	mu       sync.Mutex    // guards what follows
 	changed  chan struct{} // closes when something below has changed
 	claim    client.Claim
-	trusted  time.Duration
-	silent   bool // watch calls are not answered
-	watched  int  // watch calls that were answered
+	trusted  time.Duration // right after a renewal
+	silent   bool          // watch calls are not answered
+	late     time.Duration // how long a watch call's answer is held up on its way
+	arrived  time.Duration // when the last watch call arrived, on CLOCK_BOOTTIME
+	watched  int           // watch calls that were answered
 	released int
 }
 
-const fakeTTL = 1500 * time.Millisecond // the margin is 300 ms
+const (
+	fakeTTL     = 3 * time.Second        // the margin is 600 ms
+	fakeRenewal = 800 * time.Millisecond // from one renewal of the lock to the next
+)
 
 func startFake(t *testing.T) *fakeDaemon {
 	t.Helper()
@@ -39,7 +44,7 @@ func startFake(t *testing.T) *fakeDaemon {
 		t.Fatal(err)
 	}
 	f := &fakeDaemon{
-		socket: filepath.Join(dir, "s"), changed: make(chan struct{}), trusted: 1200 * time.Millisecond,
+		socket: filepath.Join(dir, "s"), changed: make(chan struct{}), trusted: fakeTTL * 4 / 5,
 		claim: client.Claim{ID: "c1", Token: 7, Asset: "web-01", Task: "w1", Ticket: "web-01/w1", Status: client.StatusHeld},
 	}
 	listener, err := net.Listen("unix", f.socket)
@@ -76,6 +81,7 @@ func startFake(t *testing.T) *fakeDaemon {
 func write(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
 
 func (f *fakeDaemon) watch(w http.ResponseWriter, r *http.Request) {
+	f.change(func() { f.arrived = boottime() })
 	timeout := time.After(fakeTTL / 3)
 	if wait, err := time.ParseDuration(r.URL.Query().Get("wait")); err == nil && wait < fakeTTL/3 {
 		timeout = time.After(wait)
@@ -85,9 +91,11 @@ func (f *fakeDaemon) watch(w http.ResponseWriter, r *http.Request) {
 		changed, silent := f.changed, f.silent
 		if !silent && (waited || f.claim.Status != client.StatusHeld) {
 			claim := f.claim
-			claim.TrustedMS = f.trusted.Milliseconds()
+			claim.TrustedMS = (f.trusted - boottime()%fakeRenewal).Milliseconds()
 			f.watched++
+			late := f.late
 			f.mu.Unlock()
+			time.Sleep(late)
 			write(w, client.ClaimBody{Claim: claim})
 			return
 		}
