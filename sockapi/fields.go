@@ -5,14 +5,11 @@ package sockapi
 
 import (
 	"encoding/json"
-	"errors"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/picketd/picket/sockapi/client"
 )
 
 // field is what the tags of a request's field say about it, for the body and the query alike.
@@ -111,17 +108,13 @@ func decode(body []byte, fields []field, into any) error {
 	if len(wrong) > 0 {
 		return wrong.problem()
 	}
-	if err := json.Unmarshal(body, into); err != nil {
-		var mismatch *json.UnmarshalTypeError
-		if errors.As(err, &mismatch) {
-			return invalid(location("body", mismatch.Field), mustBe(fields, mismatch.Field))
-		}
-		return problem(client.BadRequest, "the body cannot be read")
-	}
 	v := reflect.ValueOf(into).Elem()
 	for _, m := range given {
 		f := fields[slices.IndexFunc(fields, func(f field) bool { return f.name == m.name })]
-		f.check(&wrong, "body."+f.name, v.Field(f.index).Interface())
+		if !f.decode(v.Field(f.index), m.value) {
+			return invalid(location("body", f.name), "must be "+string(f.kind))
+		}
+		f.check(&wrong, location("body", f.name), v.Field(f.index).Interface())
 	}
 	if len(wrong) > 0 {
 		return wrong.problem()
@@ -129,14 +122,19 @@ func decode(body []byte, fields []field, into any) error {
 	return nil
 }
 
-// mustBe says what the decoder wanted of a field. It knows better than the first byte only for numbers and lists.
-func mustBe(fields []field, name string) string {
-	for _, f := range fields {
-		if f.name == name {
-			return "must be " + string(f.kind)
-		}
+// decode reads the value of a field, which is valid JSON of its kind by the first byte; false: not by the rest.
+func (f field) decode(into reflect.Value, value []byte) bool {
+	switch f.kind {
+	case kindFacts:
+		into.SetBytes(value)
+		return true
+	case kindString:
+		s, err := unquote(value)
+		into.SetString(s)
+		return err == nil
+	default:
+		return json.Unmarshal(value, into.Addr().Interface()) == nil
 	}
-	return "has the wrong type"
 }
 
 // unknown says what would be right instead of a name that no field has.

@@ -161,7 +161,8 @@ func (l *fileListener) Close() error {
 		if now, statErr := os.Lstat(l.path); statErr == nil && os.SameFile(now, l.made) {
 			err = errors.Join(err, os.Remove(l.path))
 		}
-		err = errors.Join(err, l.lock.Close())
+		// Unlocked by name: a child that is being started holds a copy of the file until it runs.
+		err = errors.Join(err, unix.Flock(int(l.lock.Fd()), unix.LOCK_UN), l.lock.Close())
 	})
 	return err
 }

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestListen(t *testing.T) {
@@ -86,6 +88,13 @@ func TestF23_LiveSocketIsNotRemoved(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	must(t, dial(t, path).Close())
+	raw, err := live.SyscallConn()
+	must(t, err)
+	must(t, raw.Control(func(fd uintptr) { // children that other tests start may hold a copy for a moment
+		if err := unix.Shutdown(int(fd), unix.SHUT_RDWR); err != nil {
+			t.Error(err)
+		}
+	}))
 	must(t, live.Close())
 	ln, err := Listen(Socket{Path: path, Mode: 0o600}, quiet())
 	must(t, err)

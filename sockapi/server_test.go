@@ -203,7 +203,9 @@ func TestShutdown(t *testing.T) {
 	go func() { answers <- h.do("POST", "/v1/claims", `{"asset":"a","task":"t"}`) }()
 	<-s.entered
 	stopped := make(chan error, 1)
-	go func() { stopped <- h.server.Shutdown(t.Context()) }()
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // net/http would wait 5 s for the idle connection
+	defer cancel()
+	go func() { stopped <- h.server.Shutdown(ctx) }()
 	for {
 		c, err := net.Dial("unix", h.socket)
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -185,12 +186,14 @@ func TestUnreachable(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	stale := filepath.Join(dir, "stale")
-	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: stale, Net: "unix"})
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err == nil {
+		defer syscall.Close(fd)
+		err = syscall.Bind(fd, &syscall.SockaddrUnix{Name: stale}) // and nobody listens
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln.SetUnlinkOnClose(false)
-	_ = ln.Close()
 	if _, err = New(stale).Status(t.Context()); !errors.Is(err, ErrUnreachable) || errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
