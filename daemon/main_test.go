@@ -20,8 +20,12 @@ const configOfProcess = "PICKET_TEST_DAEMON"
 
 // At the end of all tests, nothing that a daemon started may be left.
 func TestMain(m *testing.M) {
-	if path := os.Getenv(configOfProcess); path != "" {
-		if err := runProcess(path); err != nil {
+	run, what := runProcess, os.Getenv(configOfProcess)
+	if what == "" {
+		run, what = runAgent, os.Getenv(agentOfProcess)
+	}
+	if what != "" {
+		if err := run(what); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
