@@ -112,9 +112,9 @@ func decode(body []byte, fields []field, into any) error {
 	for _, m := range given {
 		f := fields[slices.IndexFunc(fields, func(f field) bool { return f.name == m.name })]
 		if !f.decode(v.Field(f.index), m.value) {
-			return invalid(location("body", f.name), "must be "+string(f.kind))
+			return invalid("body."+f.name, "must be "+string(f.kind))
 		}
-		f.check(&wrong, location("body", f.name), v.Field(f.index).Interface())
+		f.check(&wrong, "body."+f.name, v.Field(f.index).Interface())
 	}
 	if len(wrong) > 0 {
 		return wrong.problem()
