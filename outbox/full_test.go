@@ -34,11 +34,16 @@ func TestFull_OnlyNewIntentsAreRefused(t *testing.T) {
 			t.Fatalf("%d intents of 11 kB went into 1 MiB", len(in))
 		}
 		next := bulky(len(in))
-		err := s.Stage(next)
-		if err != nil {
-			if !errors.Is(err, ErrFull) || s.Adopt(next) == nil {
-				t.Fatalf("the full outbox says %v", err)
-			}
+		staged := s.Stage(next)
+		if staged == nil {
+			in = append(in, next)
+			continue
+		}
+		adopted := s.Adopt(next) // a write that failed may free a page
+		if !errors.Is(staged, ErrFull) || adopted != nil && !errors.Is(adopted, ErrFull) {
+			t.Fatalf("the full outbox says %v and %v", staged, adopted)
+		}
+		if adopted != nil {
 			break
 		}
 		in = append(in, next)
@@ -49,8 +54,8 @@ func TestFull_OnlyNewIntentsAreRefused(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Size() > limit {
 		t.Errorf("the file has %d bytes, %v", info.Size(), err)
 	}
-	if got := s.Stats().Staged; got != len(in) {
-		t.Errorf("%d are staged and Stats says %d", len(in), got)
+	if got := s.Stats(); got.Staged+got.Ready != len(in) {
+		t.Errorf("%d are there and Stats says %+v", len(in), got)
 	}
 	// What comes together with one that does not fit goes through all the same.
 	var wg sync.WaitGroup
