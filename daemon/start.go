@@ -108,8 +108,8 @@ func (d *Daemon) awaitRedis(ctx context.Context) error {
 func (d *Daemon) serve(context.Context) error {
 	server, err := sockapi.New(sockapi.Config{
 		Engine: d.engine, Outbox: d.outbox, Status: d.Status, Ready: d.Ready,
-		Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{}),
-		Version: Version().Version, Logger: d.log, Registry: d.registry,
+		Metrics:  promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{}),
+		AdminGID: d.adminGID(), Version: Version().Version, Logger: d.log, Registry: d.registry,
 	})
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 type Peer struct {
 	UID     uint32
 	PID     int
+	Groups  []uint32 // its groups when it connected
 	Process *Process // nil when it could not be opened
 	Foreign bool     // it is in another PID namespace: a pid that it names means nothing here
 }

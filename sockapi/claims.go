@@ -81,10 +81,6 @@ func claimAnswer(got engine.Claim, err error) (answer, error) {
 	return answer{status: http.StatusOK, body: &client.ClaimBody{Claim: wireClaim(got)}}, err
 }
 
-func release(s *Server, c *call, _, _ none) (answer, error) {
-	return answer{status: http.StatusNoContent}, s.engine.Release(c.request.Context(), c.id, c.peer.UID)
-}
-
 func wireClaim(c engine.Claim) client.Claim {
 	wire := client.Claim{
 		ID:        c.ID,

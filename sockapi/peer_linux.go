@@ -49,7 +49,11 @@ func peerOfSocket(socket int) (engine.Peer, error) {
 	if cred.Uid == overflowUID {
 		return engine.Peer{}, fmt.Errorf("its user is %d, which stands for any user of another namespace", overflowUID)
 	}
-	peer := engine.Peer{UID: cred.Uid, PID: int(cred.Pid)}
+	groups, err := peerGroups(socket)
+	if err != nil {
+		return engine.Peer{}, err
+	}
+	peer := engine.Peer{UID: cred.Uid, PID: int(cred.Pid), Groups: append(groups, cred.Gid)}
 	pidfd, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_PEERPIDFD)
 	switch {
 	case err == nil:

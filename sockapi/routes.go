@@ -16,6 +16,7 @@ type access string
 const (
 	anyone access = "anyone"
 	owner  access = "owner" // the uid that made the claim, and root: the engine decides it with the call
+	admin  access = "admin" // root, and members of the admin group
 )
 
 // route is one call: what it takes, what it answers, who may make it.
@@ -48,7 +49,7 @@ var routes = []route{
 		owner, handle(getClaim), ok(client.ClaimBody{}),
 	},
 	{
-		"DELETE", "/v1/claims/{id}", "release", "Release a claim and leave its ticket as it is.",
+		"DELETE", "/v1/claims/{id}", "release", "Release a claim and leave its ticket as it is. With force, an admin ends another's.",
 		owner, handle(release),
 		map[int][]any{http.StatusNoContent: nil},
 	},
@@ -87,6 +88,15 @@ var routes = []route{
 	{
 		"GET", "/v1/tickets/{asset}/{task}/history", "getHistory", "Read what was written to a ticket, and what was refused.",
 		anyone, handle(getHistory), ok(client.History{}),
+	},
+	{
+		"POST", "/v1/tickets/{asset}/{task}/reopen", "reopen", "Begin a new run of a finished or failed ticket.",
+		admin, handle(reopen), ok(client.TicketBody{}),
+	},
+	{
+		"POST", "/v1/locks/{asset}/break", "breakLock", "Fence an asset's holder off, on whatever host, and free its lock.",
+		admin, handle(breakLock),
+		map[int][]any{http.StatusNoContent: nil},
 	},
 	{
 		"GET", "/v1/outbox", "listIntents", "List the intents in this host's outbox.",

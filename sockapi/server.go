@@ -36,6 +36,9 @@ type Engine interface {
 	Ticket(ctx context.Context, id engine.TicketID) (engine.Ticket, error)
 	History(ctx context.Context, id engine.TicketID) (events, refused []engine.Event, err error)
 	Tickets(ctx context.Context, q engine.TicketQuery) (tickets []engine.Ticket, cursor string, err error)
+	Break(ctx context.Context, a engine.Asset, by, reason string) error
+	Force(ctx context.Context, id, by string) error
+	Reopen(ctx context.Context, id engine.TicketID, by, reason string) (engine.Ticket, error)
 }
 
 // Outbox is what the API needs of *outbox.Store.
@@ -52,9 +55,10 @@ type Config struct {
 	Ready   func(context.Context) []client.Check
 	Metrics http.Handler // of /metrics
 
-	Version        string // of the daemon, for the OpenAPI document
-	MaxConns       int    // on the socket, at once; further ones wait. Defaults to 16,384
-	MaxConnsPerUID int    // of these, one user's; further ones are closed. Root is not counted. Defaults to 12,288
+	AdminGID       *uint32 // the group whose members are admins, beside root; nil: nobody else
+	Version        string  // of the daemon, for the OpenAPI document
+	MaxConns       int     // on the socket, at once; further ones wait. Defaults to 16,384
+	MaxConnsPerUID int     // of these, one user's; further ones are closed. Root is not counted. Defaults to 12,288
 
 	Logger   *slog.Logger
 	Registry prometheus.Registerer
@@ -74,6 +78,7 @@ type Server struct {
 	outbox      Outbox
 	status      func() client.Status
 	ready       func(context.Context) []client.Check
+	adminGID    *uint32
 	metricsPage http.Handler
 	document    http.Handler
 	log         *slog.Logger
@@ -111,6 +116,7 @@ func New(c Config) (*Server, error) {
 		outbox:      c.Outbox,
 		status:      c.Status,
 		ready:       c.Ready,
+		adminGID:    c.AdminGID,
 		metricsPage: c.Metrics,
 		document:    doc,
 		log:         c.Logger,
@@ -220,6 +226,9 @@ func (s *Server) run(route *route, c *call) (a answer, err error) {
 			err = problem(client.Internal, "the daemon failed at this; its log says why")
 		}
 	}()
+	if route.access == admin && !s.isAdmin(c.peer) {
+		return answer{}, errNotAdmin
+	}
 	return route.run(s, c)
 }
 

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package sockapi
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// isAdmin reports whether a peer may make admin calls: root, and members of the admin group, of this PID namespace.
+func (s *Server) isAdmin(p engine.Peer) bool {
+	if p.Foreign {
+		return false
+	}
+	return p.UID == 0 || s.adminGID != nil && slices.Contains(p.Groups, *s.adminGID)
+}
+
+// by names an administrator in histories: pid/uid, as agents are.
+func (c *call) by() string { return fmt.Sprintf("%d/%d", c.peer.PID, c.peer.UID) }
+
+func breakLock(s *Server, c *call, _ none, b client.ReasonRequest) (answer, error) {
+	return answer{status: http.StatusNoContent}, s.engine.Break(c.request.Context(), c.ticket.Asset, c.by(), b.Reason)
+}
+
+func reopen(s *Server, c *call, _ none, b client.ReasonRequest) (answer, error) {
+	t, err := s.engine.Reopen(c.request.Context(), c.ticket, c.by(), b.Reason)
+	return ticketAnswer(t, err)
+}
+
+// forceQuery is the query of DELETE /v1/claims/{id}.
+type forceQuery struct {
+	Force string `json:"force,omitempty" enum:"true,false" doc:"For administrators: end it though it is another's."`
+}
+
+func release(s *Server, c *call, q forceQuery, _ none) (answer, error) {
+	done := answer{status: http.StatusNoContent}
+	switch {
+	case q.Force != "true":
+		return done, s.engine.Release(c.request.Context(), c.id, c.peer.UID)
+	case !s.isAdmin(c.peer):
+		return answer{}, errNotAdmin
+	}
+	return done, s.engine.Force(c.request.Context(), c.id, c.by())
+}
+
+var errNotAdmin = problem(client.Forbidden, "only root and members of the admin group may do this")
