@@ -22,7 +22,7 @@ const (
 	// leastWait keeps a lease that is about to end from being asked for over and over.
 	leastWait = 20 * time.Millisecond
 
-	// strangerPause is how often a channel is looked at that is not configured here, or under another type.
+	// strangerPause is the pause before a channel is looked at again that is not configured here, or under another type.
 	strangerPause = time.Minute
 )
 
@@ -92,7 +92,7 @@ func (j *job) look() {
 	case j.ch == nil, j.ch.kind != j.d.Type:
 		j.n.warn(slog.LevelWarn, "cannot send on a channel that is not configured here under the type that it was accepted for; it stays pending",
 			slog.String("channel", j.name), slog.String("type", j.d.Type))
-		j.postpone(strangerPause)
+		j.postpone(j.n.spread(strangerPause))
 		return
 	}
 	if o := j.memo.untold; o != nil {
@@ -181,9 +181,9 @@ func (j *job) attempt(lease time.Duration) (outbox.Answer, error) {
 }
 
 // alone reports whether this daemon may send without asking, because nobody answers: it is the one whose NOTIFYING write was
-// confirmed, and no other is known to be at it.
+// confirmed, and no other is known to be at it. When it stops, it is the question that was cut off.
 func (j *job) alone() bool {
-	return j.in.Origin == outbox.Committed && !j.d.AtMostOnce && j.n.Boottime() >= j.memo.busyUntil
+	return j.n.ctx.Err() == nil && j.in.Origin == outbox.Committed && !j.d.AtMostOnce && j.n.Boottime() >= j.memo.busyUntil
 }
 
 // send makes the attempt. until is when its lease ends, on Boottime; 0: it has none.

@@ -158,12 +158,12 @@ func TestG10_AwayWaitsForALeaseThatWasSeen(t *testing.T) {
 		})
 		w.tells(settled)
 		w.Start()
-		synctest.Wait()
+		time.Sleep(time.Second)
 		// Something makes the intent due before the lease is over.
 		if err := w.store.Postpone(outbox.Ref{Ticket: "web-01/w48", ID: "w48"}, "ops", time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(19 * time.Second)
+		time.Sleep(18 * time.Second)
 		if len(w.asked()) < 2 || len(w.sent()) != 0 {
 			t.Fatalf("asked %d times, sent %d", len(w.asked()), len(w.sent()))
 		}
@@ -267,15 +267,18 @@ func TestG10_AReceiptInTheOutboxSettlesTheChannel(t *testing.T) {
 func TestWhatIsNotConfiguredStaysPending(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := setup(t, always(sentResult), one("ops"))
-		ref := w.put("w48", "ops", "gone")
+		w := setup(t, always(sentResult), one("ops"), one("changed"))
+		w.config.Channels = []ChannelConfig{{Name: "changed", Type: "webhook"}} // when it was accepted
+		ref := w.put("w48", "ops", "gone", "changed")
 		w.tells(func(o outbox.Outcome) (bool, error) { return false, nil })
 		w.Start()
 		time.Sleep(3 * time.Hour)
 		synctest.Wait()
 		in := w.get(ref)
-		if d := in.Channels["gone"]; in.Origin != outbox.Committed || d.Status != outbox.Pending || d.Attempts != 0 {
-			t.Errorf("the intent is %s, the channel %+v", in.Origin, d)
+		for _, name := range []string{"gone", "changed"} {
+			if d := in.Channels[name]; in.Origin != outbox.Committed || d.Status != outbox.Pending || d.Attempts != 0 {
+				t.Errorf("the intent is %s, channel %s %+v", in.Origin, name, d)
+			}
 		}
 		if d := in.Channels["ops"]; d.Status != outbox.Sent || !d.Recorded || len(w.asked()) != 1 {
 			t.Errorf("the other channel is %+v, asked %d times", d, len(w.asked()))

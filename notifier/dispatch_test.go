@@ -93,8 +93,14 @@ func TestF17_OneAttemptAtATime(t *testing.T) {
 
 func TestBacklogLargerThanMemoryIsSentWhole(t *testing.T) {
 	t.Parallel()
+	t.Run("one channel", func(t *testing.T) { backlog(t, one("ops")) })
+	t.Run("another that may miss something", func(t *testing.T) { backlog(t, one("ops"), one("chat")) })
+}
+
+func backlog(t *testing.T, channels ...ChannelConfig) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := setup(t, always(sentResult), one("ops"), one("chat"))
+		w := setup(t, always(sentResult), channels...)
 		want := map[string]int{}
 		ids := names("w", maxQueue+parallel+window+100)
 		for _, id := range ids {
@@ -103,7 +109,7 @@ func TestBacklogLargerThanMemoryIsSentWhole(t *testing.T) {
 		w.putAll(ids, "ops")
 		w.tells(settled)
 		w.Start()
-		time.Sleep(2 * time.Minute)
+		time.Sleep(30 * time.Second) // less than longestNap
 		got := map[string]int{}
 		for _, s := range w.sent() {
 			got[s.Key]++
@@ -162,6 +168,45 @@ func TestRateHoldsBackBeforeTheAttemptIsTaken(t *testing.T) {
 			if d := sends[i].at.Sub(sends[i-20].at); d < time.Minute {
 				t.Errorf("21 within %v", d)
 			}
+		}
+	})
+}
+
+// What was not sent uses up no rate.
+func TestRateIsGivenBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := setup(t, always(sentResult), ChannelConfig{Name: "ops", Rate: "1/h"})
+		w.ask(func(outbox.Attempt) (outbox.Answer, error) {
+			if len(w.attempts) < 3 {
+				return outbox.Answer{Verdict: outbox.Busy, Wait: time.Second}, nil
+			}
+			return outbox.Answer{Verdict: outbox.Go}, nil
+		})
+		w.put("w48", "ops")
+		w.Start()
+		time.Sleep(5 * time.Second)
+		if len(w.sent()) != 1 {
+			t.Errorf("sent %d times, asked %d times", len(w.sent()), len(w.asked()))
+		}
+	})
+}
+
+// A look that was due when the outbox was read, and is not any more, does nothing.
+func TestWhatWasPutOffMeanwhileWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := setup(t, always(sentResult), one("ops"))
+		ref, began := w.put("w48", "ops"), time.Now()
+		if err := w.store.Postpone(ref, "ops", began.Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		w.Start()
+		synctest.Wait()
+		w.enqueue([]outbox.Due{{Ref: ref, Channel: "ops", At: began}})
+		time.Sleep(2 * time.Minute)
+		if got := w.sent(); len(got) != 1 || got[0].at.Sub(began) < time.Minute {
+			t.Errorf("sent %+v", got)
 		}
 	})
 }

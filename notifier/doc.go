@@ -36,6 +36,14 @@
 //
 // With its last channel an intent is shut, before that channel is marked as recorded: between the two it is still looked at.
 //
+// # What waits where
+//
+// Each channel has a lane: a queue of at most 1,024 in memory, and 16 attempts at a time. What finds its lane full stays in the
+// outbox; if it would hide there what is due on other channels, it is put off by as long as the lane's pace says. A breaker
+// per channel opens after 5 failures in a row, and then lets one attempt through every 10 s; what it or a rate holds back is
+// put off before it takes an attempt, so an outage uses up none. A channel that is not configured here, or under another type,
+// stays pending.
+//
 // # What will bite
 //
 // A Notifier does not close its outbox. Stop it before the store is closed, and before the engine that answers Attempt and

@@ -142,6 +142,14 @@ func TestTimeoutEndsTheWholeGroup(t *testing.T) {
 	}
 }
 
+func TestTermComesBeforeKill(t *testing.T) {
+	t.Parallel()
+	r, dir := runs(t, 500*time.Millisecond, `trap 'echo tidied > "$1/tidied"; exit 0' TERM; while :; do sleep 0.05; done`, "")
+	if _, err := os.Stat(filepath.Join(dir, "tidied")); err != nil || r.Status != outbox.Unknown {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // What a command leaves behind in the background keeps nobody waiting.
 func TestBackgroundChildIsNotWaitedFor(t *testing.T) {
 	t.Parallel()

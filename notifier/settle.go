@@ -130,6 +130,9 @@ func (j *job) finish(o *outbox.Outcome, closed bool) {
 
 // shut takes the intent out of what is sent. What other channels have sent meanwhile still comes to the ticket.
 func (j *job) shut() error {
+	for name := range j.in.Channels {
+		j.n.forget(key{j.in.ID, name})
+	}
 	return j.n.persist(func() error { return j.n.box.Shut(j.in.Ref) })
 }
 

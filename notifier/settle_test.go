@@ -129,9 +129,9 @@ func TestG9_AnOutcomeIsBroughtToTheTicketUntilItIsThere(t *testing.T) {
 		w := setup(t, always(sentResult), one("ops"))
 		ref := w.put("w48", "ops")
 		began := time.Now()
-		tries := 0
+		var tries atomic.Int32
 		w.tells(func(outbox.Outcome) (bool, error) {
-			tries++
+			tries.Add(1)
 			if time.Since(began) < 10*time.Minute {
 				return false, outbox.ErrAway
 			}
@@ -139,8 +139,8 @@ func TestG9_AnOutcomeIsBroughtToTheTicketUntilItIsThere(t *testing.T) {
 		})
 		w.Start()
 		time.Sleep(10*time.Minute - time.Second)
-		if in := w.get(ref); in.Origin != outbox.Committed || tries < 50 || tries > 150 {
-			t.Errorf("the intent is %s after %d tries", in.Origin, tries)
+		if in, n := w.get(ref), tries.Load(); in.Origin != outbox.Committed || n < 50 || n > 150 {
+			t.Errorf("the intent is %s after %d tries", in.Origin, n)
 		}
 		time.Sleep(12 * time.Second)
 		w.shutWith(ref, map[string]outbox.Status{"ops": outbox.Sent})

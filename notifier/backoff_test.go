@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package notifier
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestBackoffDoublesWithJitterUpToItsLimit(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 1000).Draw(t, "n")
+		full := min(time.Second<<min(n-1, 20), 5*time.Minute)
+		if d := backoff(n, time.Second, 5*time.Minute); d < full/2 || d > full {
+			t.Fatalf("after try %d: %v", n, d)
+		}
+	})
+}
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 29, 8, 0, 0, 0, time.UTC)
+	for value, want := range map[string]time.Duration{
+		"":                               0,
+		"0":                              0,
+		"120":                            2 * time.Minute,
+		" 5 ":                            5 * time.Second,
+		"-1":                             0,
+		"1.5":                            0,
+		"soon":                           0,
+		"99999999999999999999":           0,
+		"9999999999999":                  maxRetryAfter,
+		"Sun, 29 Nov 2026 08:01:00 GMT":  time.Minute,
+		"Sunday, 29-Nov-26 08:01:00 GMT": time.Minute,
+		"Sun Nov 29 08:01:00 2026":       time.Minute,
+		"Sun, 29 Nov 2026 07:00:00 GMT":  0,
+		"Sun, 29 Nov 9026 07:00:00 GMT":  maxRetryAfter,
+	} {
+		if got := retryAfter(http.Header{"Retry-After": {value}}, now); got != want {
+			t.Errorf("%q is %v, want %v", value, got, want)
+		}
+	}
+	if got := retryAfter(nil, now); got != 0 {
+		t.Errorf("none is %v", got)
+	}
+}
