@@ -73,7 +73,7 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 	}
 	if err := e.Gate(); err != nil {
 		closeProcess(process)
-		return ClaimResult{}, fmt.Errorf("%w: %w", ErrStoreUnavailable, err)
+		return ClaimResult{}, &StoreError{Why: err.Error()}
 	}
 	if !e.claims.reserve(r.Peer.UID, e.MaxPerUID) {
 		closeProcess(process)
@@ -180,7 +180,7 @@ func (e *Engine) take(ctx context.Context, c *claim) (Ticket, bool, error) {
 	c.trusted, c.renewAt = sent+e.TTL-e.margin, sent+jitter(e.TTL/3)
 	c.sign = e.dog.clock()
 	if now >= c.trusted { // slept between lock and answer: nothing may be promised any more
-		return Ticket{}, false, fmt.Errorf("%w: it answered too slowly for the lock's ttl", ErrStoreUnavailable)
+		return Ticket{}, false, &StoreError{Why: "it answered too slowly for the lock's ttl"}
 	}
 	keep = true
 	e.index.touch(c.ticket)

@@ -39,6 +39,15 @@ type InvalidError struct {
 func (e *InvalidError) Error() string        { return e.Field + ": " + e.Message }
 func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 
+// StoreError says why Redis cannot be used, in words that are fit for anybody. It is an ErrStoreUnavailable.
+type StoreError struct {
+	Why    string
+	silent bool // it answered nothing
+}
+
+func (e *StoreError) Error() string        { return ErrStoreUnavailable.Error() + ": " + e.Why }
+func (e *StoreError) Is(target error) bool { return target == ErrStoreUnavailable || e.silent && target == errNoAnswer }
+
 // HeldError says who holds the asset.
 type HeldError struct {
 	Asset  Asset

@@ -110,7 +110,7 @@ func (r *registry) get(id string, uid uint32) (*claim, error) {
 	defer r.mu.Unlock()
 	c, ok := r.byID[id]
 	if _, awaited := r.awaited[id]; awaited {
-		return nil, fmt.Errorf("%w: the claim is of the daemon's earlier run, and is taken up when Redis answers", ErrStoreUnavailable)
+		return nil, &StoreError{Why: "the claim is of the daemon's earlier run, and is taken up when Redis answers"}
 	}
 	if !ok {
 		return nil, fmt.Errorf("%w: this daemon has none with that id, or it ended more than %s ago", ErrClaimNotFound, rememberFor)

@@ -193,9 +193,9 @@ func unavailable(err error) error {
 	case errors.Is(err, ErrStoreUnavailable):
 		return err
 	case !errors.As(err, &answer):
-		return fmt.Errorf("%w: %w: %v", ErrStoreUnavailable, errNoAnswer, err)
+		return &StoreError{Why: fmt.Sprintf("no answer: %v", err), silent: true}
 	case strings.Contains(err.Error(), "OOM command not allowed"):
-		return fmt.Errorf("%w: it is out of memory and refuses writes: raise maxmemory", ErrStoreUnavailable)
+		return &StoreError{Why: "it is out of memory and refuses writes: raise maxmemory"}
 	}
-	return fmt.Errorf("%w: %v", ErrStoreUnavailable, err)
+	return &StoreError{Why: err.Error()}
 }

@@ -91,6 +91,7 @@ var situations = []struct {
 	{engine.ErrContentConflict, client.ContentConflict, "a notification is accepted with another content, which stands; GET the ticket to see it"},
 	{engine.ErrFlowMismatch, client.FlowMismatch, "the ticket follows another flow; leave flow out, or take another task"},
 	{engine.ErrTooManyClaims, client.TooManyClaims, "this user holds as many claims as max_per_uid allows; release some first"},
+	{engine.ErrStoreUnavailable, client.StoreUnavailable, "Redis is not reachable or cannot be used; try again later"},
 	{engine.ErrOutboxUnavailable, client.OutboxUnavailable, "this host's outbox cannot be written, so no notification is accepted; see /readyz?verbose"},
 	{engine.ErrDraining, client.Draining, "the daemon is stopping; call again on a new connection"},
 }
@@ -104,6 +105,7 @@ func problemOf(err error, in string) *client.Problem {
 		bad        *engine.InvalidError
 		lost       *engine.LostError
 		transition *engine.TransitionError
+		store      *engine.StoreError
 	)
 	switch {
 	case errors.As(err, &ready):
@@ -118,8 +120,8 @@ func problemOf(err error, in string) *client.Problem {
 		return p
 	case errors.As(err, &transition):
 		return transitionProblem(transition)
-	case errors.Is(err, engine.ErrStoreUnavailable): // the cause is Redis' own words, or the network's
-		return problem(client.StoreUnavailable, err.Error()+"; try again later")
+	case errors.As(err, &store):
+		return problem(client.StoreUnavailable, store.Error()+"; try again later")
 	}
 	for _, s := range situations {
 		if errors.Is(err, s.err) {
