@@ -63,6 +63,9 @@ func (e *Engine) Claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 }
 
 func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error) {
+	if e.Draining() {
+		return ClaimResult{}, ErrDraining
+	}
 	flow, err := LookupFlow(r.Flow)
 	if err != nil {
 		return ClaimResult{}, err

@@ -82,7 +82,7 @@ func (e *Engine) takeUp(ctx context.Context, c *claim, r record, stamp time.Dura
 	switch {
 	case !extended:
 		e.conclude(c, Lost, e.dog.diagnose(c))
-	case r.PID != 0 && c.process == nil:
+	case r.Watched && c.process == nil:
 		e.conclude(c, Lost, ReasonProcessExit)
 		e.dog.free(ctx, c)
 	default:
@@ -104,7 +104,7 @@ func (e *Engine) keep(c *claim, sign time.Duration) <-chan struct{} {
 		PID: c.pid, Caller: c.caller, Heartbeat: c.heartbeat, MaxHold: c.maxHold, Since: c.since, Started: c.started, Sign: sign,
 	}
 	if c.process != nil {
-		r.Start = c.process.StartTime()
+		r.Watched, r.Start = true, c.process.StartTime()
 	}
 	return e.journal.keep(r)
 }

@@ -25,8 +25,9 @@ type record struct {
 	Task      string        `json:"task"`
 	Flow      string        `json:"flow"`
 	UID       uint32        `json:"uid"`
-	PID       int           `json:"pid,omitempty"`
-	Start     uint64        `json:"start,omitempty"` // of the process, so that a pid used again is not taken for it
+	Watched   bool          `json:"watched,omitempty"` // it hangs on a process
+	PID       int           `json:"pid,omitempty"`     // of that; 0: it has none in this namespace, and cannot be found again
+	Start     uint64        `json:"start,omitempty"`   // of the process, so that a pid used again is not taken for it
 	Caller    int           `json:"caller"`
 	Heartbeat time.Duration `json:"heartbeat,omitempty"`
 	MaxHold   time.Duration `json:"max_hold"`

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -129,58 +130,63 @@ func (e *Engine) comeToNothing(in outbox.Intent, s *snapshot) bool {
 // into it, and drops the hints that are no longer needed.
 func (e *Engine) sweepHints(ctx context.Context) error {
 	key := e.keys.undelivered(e.box.ID())
-	hinted, err := e.redis.ZRangeWithScores(ctx, key, 0, settleBatch-1).Result()
-	if err != nil {
-		return unavailable(err)
-	}
-	for _, z := range hinted {
-		id, err := ParseTicketID(z.Member.(string))
+	for start := int64(0); ; {
+		hinted, err := e.redis.ZRangeWithScores(ctx, key, start, start+settleBatch-1).Result()
 		if err != nil {
-			continue
+			return unavailable(err)
 		}
-		leave := e.calls.enter(id.String())
-		err = e.sweepHint(ctx, id, z)
-		leave()
-		if err != nil {
-			return err
+		for _, z := range hinted {
+			id, err := ParseTicketID(z.Member.(string))
+			if err != nil {
+				return fmt.Errorf("cannot read the hints of undelivered tickets: %w", err)
+			}
+			leave := e.calls.enter(id.String())
+			dropped, err := e.sweepHint(ctx, id, z)
+			leave()
+			if err != nil {
+				return err
+			}
+			if !dropped {
+				start++
+			}
+		}
+		if len(hinted) < settleBatch {
+			return nil
 		}
 	}
-	return nil
 }
 
-// sweepHint looks at one. The score was read before the ticket: a hint that was put again meanwhile has another.
-func (e *Engine) sweepHint(ctx context.Context, id TicketID, z redis.Z) error {
+// sweepHint looks at one, and asks Redis only when the outbox has nothing open for the ticket. The score was read before the
+// ticket: a hint that was put again meanwhile has another.
+func (e *Engine) sweepHint(ctx context.Context, id TicketID, z redis.Z) (dropped bool, err error) {
+	intents, err := e.box.Ticket(id.String())
+	if err != nil {
+		return false, err
+	}
+	for _, in := range intents {
+		if in.Origin != outbox.Closed {
+			return false, nil // it is being delivered, or its write may land yet
+		}
+	}
 	s, err := e.readWithin(ctx, id)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if State(s.fields["state"]) == Notifying {
 		if s.fields["owner"] != e.box.ID() {
-			return nil
+			return false, nil
 		}
 		in, err := e.box.Get(outbox.Ref{Ticket: id.String(), ID: s.fields["intent"]})
-		switch {
-		case err != nil:
-			return e.adopt(id, &s)
-		case in.Origin == outbox.Closed:
-			return e.putBack(ctx, in)
+		if err != nil {
+			return false, e.adopt(id, &s)
 		}
-		return nil
-	}
-	intents, err := e.box.Ticket(id.String())
-	if err != nil {
-		return err
-	}
-	for _, in := range intents {
-		if in.Origin == outbox.Staged {
-			return nil // its write may land yet
-		}
+		return false, e.putBack(ctx, in)
 	}
 	keys := []string{e.keys.undelivered(e.box.ID())}
 	if err := dropHintScript.Run(ctx, e.redis, keys, id.String(), int64(z.Score)).Err(); err != nil {
-		return unavailable(err)
+		return false, unavailable(err)
 	}
-	return nil
+	return true, nil
 }
 
 // putBack tells a ticket what it knew before a failover brought it back to NOTIFYING: what became of an intent that is closed
