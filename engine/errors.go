@@ -45,8 +45,10 @@ type StoreError struct {
 	silent bool // it answered nothing
 }
 
-func (e *StoreError) Error() string        { return ErrStoreUnavailable.Error() + ": " + e.Why }
-func (e *StoreError) Is(target error) bool { return target == ErrStoreUnavailable || e.silent && target == errNoAnswer }
+func (e *StoreError) Error() string { return ErrStoreUnavailable.Error() + ": " + e.Why }
+func (e *StoreError) Is(target error) bool {
+	return target == ErrStoreUnavailable || e.silent && target == errNoAnswer
+}
 
 // HeldError says who holds the asset.
 type HeldError struct {
