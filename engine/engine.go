@@ -113,6 +113,8 @@ type Engine struct {
 	queue     *queue
 	index     *index
 	journal   *journal
+	signs     signs
+	pace      pace
 	adopted   chan struct{}
 	calls     *calls
 	seen      atomic.Int64 // the highest token that this daemon has seen
@@ -146,6 +148,7 @@ func New(c Config) (*Engine, error) {
 		margin:  max(c.TTL/5, 200*time.Millisecond),
 		calls:   newCalls(),
 		adopted: make(chan struct{}),
+		pace:    defaultPace,
 	}
 	e.draining, e.drain = context.WithCancelCause(context.Background())
 	e.life, e.end = context.WithCancel(context.Background())
@@ -166,6 +169,8 @@ func (e *Engine) Start() {
 		e.spawn(e.queue.hear)
 		e.spawn(e.index.loop)
 		e.spawn(e.settleLoop)
+		e.spawn(e.signLoop)
+		e.spawn(e.walkLoop)
 	})
 }
 

@@ -25,5 +25,11 @@ func (k keyspace) all(id TicketID) []string {
 func (k keyspace) index() string                { return k.prefix + ":tickets" }
 func (k keyspace) undelivered(id string) string { return k.prefix + ":undelivered:" + id }
 
+func (k keyspace) hosts() string         { return k.prefix + ":hosts" }
+func (k keyspace) host(id string) string { return k.prefix + ":host:" + id }
+
+// walk is held by the daemon that walked last, for as long as no other shall.
+func (k keyspace) walk() string { return k.prefix + ":walk" }
+
 // released is the channel on which every release is published; the message is the asset, encoded.
 func (k keyspace) released() string { return k.prefix + ":released" }

@@ -41,6 +41,9 @@ func (e *Engine) Notify(ctx context.Context, id string, uid uint32, r Notificati
 	if err != nil {
 		return WriteResult{}, err
 	}
+	if e.Cloned() {
+		return WriteResult{}, errCloned
+	}
 	channels, err := e.channels(c.flow.Name, r)
 	if err != nil {
 		return WriteResult{}, err

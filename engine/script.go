@@ -43,6 +43,12 @@ var (
 	breakLua string
 	//go:embed lua/reopen.lua
 	reopenLua string
+	//go:embed lua/own.lua
+	ownLua string
+	//go:embed lua/idle.lua
+	idleLua string
+	//go:embed lua/sign.lua
+	signLua string
 	//go:embed lua/drophint.lua
 	dropHintLua string
 )
@@ -70,7 +76,10 @@ var (
 	outcomeScript = newScript("outcome", commonLua, deliveryLua, outcomeLua)
 	breakScript   = newScript("break", commonLua, breakLua)
 	reopenScript  = newScript("reopen", commonLua, reopenLua)
+	ownScript     = newScript("own", commonLua, ownLua)
+	idleScript    = newScript("idle", commonLua, idleLua)
 
+	signScript     = redis.NewScript(signLua)
 	dropHintScript = redis.NewScript(dropHintLua)
 )
 

@@ -129,7 +129,12 @@ func (e *Engine) comeToNothing(in outbox.Intent, s *snapshot) bool {
 // sweepHints goes through the tickets that this daemon answers for: it takes those that are undelivered and not in its outbox
 // into it, and drops the hints that are no longer needed.
 func (e *Engine) sweepHints(ctx context.Context) error {
-	key := e.keys.undelivered(e.box.ID())
+	return e.eachHint(ctx, e.box.ID(), e.sweepHint)
+}
+
+// eachHint goes through a daemon's hints in pages, each within the ticket's turn among the notify calls.
+func (e *Engine) eachHint(ctx context.Context, daemon string, do func(context.Context, TicketID, redis.Z) (dropped bool, err error)) error {
+	key := e.keys.undelivered(daemon)
 	for start := int64(0); ; {
 		hinted, err := e.redis.ZRangeWithScores(ctx, key, start, start+settleBatch-1).Result()
 		if err != nil {
@@ -138,10 +143,10 @@ func (e *Engine) sweepHints(ctx context.Context) error {
 		for _, z := range hinted {
 			id, err := ParseTicketID(z.Member.(string))
 			if err != nil {
-				return fmt.Errorf("cannot read the hints of undelivered tickets: %w", err)
+				return fmt.Errorf("cannot read the hints of daemon %s: %w", daemon, err)
 			}
 			leave := e.calls.enter(id.String())
-			dropped, err := e.sweepHint(ctx, id, z)
+			dropped, err := do(ctx, id, z)
 			leave()
 			if err != nil {
 				return err
@@ -182,11 +187,7 @@ func (e *Engine) sweepHint(ctx context.Context, id TicketID, z redis.Z) (dropped
 		}
 		return false, e.putBack(ctx, in)
 	}
-	keys := []string{e.keys.undelivered(e.box.ID())}
-	if err := dropHintScript.Run(ctx, e.redis, keys, id.String(), int64(z.Score)).Err(); err != nil {
-		return false, unavailable(err)
-	}
-	return true, nil
+	return true, e.drop(ctx, e.box.ID(), id, z)
 }
 
 // putBack tells a ticket what it knew before a failover brought it back to NOTIFYING: what became of an intent that is closed

@@ -1,0 +1,13 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Copyright The Picket Authors
+--
+-- idle: a ticket that stands in NOTIFIED without a claim becomes FINISHED.
+-- Reply {OK}
+
+if redis.call('HGET', TICKET, 'state') == 'NOTIFIED' and not open() then
+  redis.call('HSET', TICKET, 'state', 'FINISHED')
+  event(TICKET, LOG, 'finished', 'NOTIFIED', 'FINISHED', 'token', redis.call('HGET', TICKET, 'token'), 'host', HOST,
+    'agent', AGENT)
+  touch('FINISHED')
+end
+return {OK}

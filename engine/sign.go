@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/picketd/picket/outbox"
+)
+
+// pace is how the daemons of a fleet watch each other.
+type pace struct {
+	every  time.Duration // between two signs of life, and between two looks at those of others
+	life   time.Duration // of a sign
+	steady time.Duration // for which the own sign must have been written without a break before another counts as dead
+}
+
+// defaultPace: steady is longer than life, so after Redis was away all that live have signed again before anyone judges.
+var defaultPace = pace{every: 5 * time.Second, life: 25 * time.Second, steady: 30 * time.Second}
+
+// signs are this daemon's signs of life.
+type signs struct {
+	mu     sync.Mutex
+	signed bool          // once, by this run
+	last   time.Duration // CLOCK_BOOTTIME when the last was sent
+	since  time.Duration // when the first of those without a break was sent
+	cloned bool          // another process has this identity
+}
+
+// signLoop signs while the outbox can be written, and takes over from those that no longer do.
+func (e *Engine) signLoop(ctx context.Context) {
+	ticker := time.NewTicker(e.pace.every)
+	defer ticker.Stop()
+	for {
+		if err := e.sign(ctx); err != nil && ctx.Err() == nil {
+			e.log.Warn("cannot give a sign of life to the other daemons", "error", err)
+		} else if e.steady() {
+			if err := e.takeOver(ctx); err != nil && ctx.Err() == nil {
+				e.log.Warn("cannot look after daemons that are gone", "error", err)
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// sign gives one sign of life. A daemon that cannot write its outbox gives none: another shall deliver for it.
+func (e *Engine) sign(ctx context.Context) error {
+	if e.Cloned() {
+		return errCloned
+	}
+	if err := e.box.Discard(outbox.Ref{}); err != nil {
+		return fmt.Errorf("the outbox cannot be written: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.pace.every)
+	defer cancel()
+	sent := e.now()
+	e.signs.mu.Lock()
+	again := "0"
+	if e.signs.signed {
+		again = "1"
+	}
+	e.signs.mu.Unlock()
+	if err := e.redis.SAdd(ctx, e.keys.hosts(), e.box.ID()).Err(); err != nil {
+		return unavailable(err)
+	}
+	n, err := signScript.Run(ctx, e.redis, []string{e.keys.host(e.box.ID())}, e.runID, e.Host, e.pace.life.Milliseconds(), again).Int()
+	if err != nil {
+		return unavailable(err)
+	}
+	e.signs.mu.Lock()
+	defer e.signs.mu.Unlock()
+	if n == 2 {
+		e.signs.cloned = true
+		return errCloned
+	}
+	if n == 0 || sent-e.signs.last >= e.pace.life {
+		e.signs.since = sent
+	}
+	e.signs.signed, e.signs.last = true, sent
+	return nil
+}
+
+// errCloned is said loudly: nothing is sent any more.
+var errCloned = fmt.Errorf("another daemon runs with a copy of this outbox.db; this one sends nothing: "+
+	"stop it, and remove the copy that is not wanted: %w", ErrOutboxUnavailable)
+
+// Cloned reports whether another process was seen with this daemon's identity. Then this one accepts and sends nothing, for ever.
+func (e *Engine) Cloned() bool {
+	e.signs.mu.Lock()
+	defer e.signs.mu.Unlock()
+	return e.signs.cloned
+}
+
+// steady reports whether the own signs were written without a break for long enough to judge others.
+func (e *Engine) steady() bool {
+	e.signs.mu.Lock()
+	defer e.signs.mu.Unlock()
+	return e.signs.signed && e.signs.last-e.signs.since >= e.pace.steady && e.now()-e.signs.last < e.pace.life
+}

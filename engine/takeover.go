@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/picketd/picket/outbox"
+)
+
+// takeOver looks for daemons whose sign of life is gone, and through the tickets that they answer for. The set of a living one is
+// read by nobody else, so a fleet does not adopt what is merely backing off.
+func (e *Engine) takeOver(ctx context.Context) error {
+	hosts, err := e.redis.SMembers(ctx, e.keys.hosts()).Result()
+	if err != nil {
+		return unavailable(err)
+	}
+	for _, id := range hosts {
+		if id == e.box.ID() {
+			continue
+		}
+		lives, err := e.redis.Exists(ctx, e.keys.host(id)).Result()
+		if err != nil {
+			return unavailable(err)
+		}
+		if lives == 0 {
+			if err := e.lookAfter(ctx, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lookAfter goes through the hints of a daemon that is gone. One that has none is forgotten; it signs again if it comes back.
+func (e *Engine) lookAfter(ctx context.Context, gone string) error {
+	n, err := e.redis.ZCard(ctx, e.keys.undelivered(gone)).Result()
+	switch {
+	case err != nil:
+		return unavailable(err)
+	case n == 0:
+		return e.redis.SRem(ctx, e.keys.hosts(), gone).Err()
+	}
+	return e.eachHint(ctx, gone, func(ctx context.Context, id TicketID, z redis.Z) (bool, error) {
+		return e.inherit(ctx, id, gone, z)
+	})
+}
+
+// inherit takes what it can of one ticket. With every unsettled channel this daemon becomes the owner: first its own hint, then
+// the ticket, then the content into its outbox, so that a crash in between leaves the ticket in a set that is looked through. With
+// only some it delivers those, and owner and hint stay for others.
+func (e *Engine) inherit(ctx context.Context, id TicketID, gone string, z redis.Z) (dropped bool, err error) {
+	s, err := e.readWithin(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case State(s.fields["state"]) != Notifying && time.Since(time.UnixMilli(int64(z.Score))) < lateWrite:
+		return false, nil // a NOTIFYING write of the dead may land yet
+	case State(s.fields["state"]) != Notifying || s.fields["owner"] != gone:
+		return true, e.drop(ctx, gone, id, z)
+	}
+	all, some := e.serves(&s)
+	if !some {
+		return false, nil // pending and visible, for a daemon that has a channel
+	}
+	if all {
+		if err := e.hint(ctx, id.String()); err != nil {
+			return false, err
+		}
+		if s, err = e.own(ctx, id, gone); err != nil || len(s.fields) == 0 {
+			return false, err
+		}
+		e.log.Warn("delivering for a daemon that is gone", "ticket", id.String(), "daemon", gone)
+	}
+	if err := e.adopt(id, &s); err != nil {
+		return false, fmt.Errorf("%w: %w", ErrOutboxUnavailable, err)
+	}
+	if all {
+		return true, e.drop(ctx, gone, id, z)
+	}
+	return false, nil
+}
+
+// serves reports whether this daemon has all, and whether it has some, of the ticket's unsettled channels, by name and type.
+func (e *Engine) serves(s *snapshot) (all, some bool) {
+	all = true
+	for _, name := range strings.Fields(s.fields["channels"]) {
+		if outbox.Status(s.fields["delivery."+name]).Settled() {
+			continue
+		}
+		mine := false
+		for _, ch := range e.Channels {
+			mine = mine || ch.Name == name && ch.Type == s.fields["type."+name]
+		}
+		all, some = all && mine, some || mine
+	}
+	return all, some
+}
+
+// own makes this daemon the owner if the ticket's still is the one that is gone; the snapshot is empty if not.
+func (e *Engine) own(ctx context.Context, id TicketID, gone string) (snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	r, err := e.run(ctx, ownScript, e.keys.all(id), e.args(id, 0, "", deliverer, "", gone, e.box.ID())...)
+	if err != nil || r.code != codeOK {
+		return snapshot{}, err
+	}
+	return snapshot{fields: r.pairs(0)}, nil
+}
+
+// drop removes a hint that nobody put again since its score was read.
+func (e *Engine) drop(ctx context.Context, daemon string, id TicketID, z redis.Z) error {
+	err := dropHintScript.Run(ctx, e.redis, []string{e.keys.undelivered(daemon)}, id.String(), int64(z.Score)).Err()
+	if err != nil {
+		return unavailable(err)
+	}
+	return nil
+}

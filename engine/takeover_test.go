@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/picketd/picket/outbox"
+)
+
+func init() {
+	contract["G9 another daemon delivers for one that never comes back"] = delivered
+	contract["G9 three daemons that have some of the channels each"] = someChannels
+	contract["a living daemon's tickets are its own"] = livingKeepsItsOwn
+	contract["the hourly walk puts hints back and finishes"] = walks
+}
+
+// hurried makes a daemon's signs fast enough for a test.
+func (f *fleet) hurried(name string, channels ...Channel) *Engine {
+	e := f.frozen(name, func(c *Config) {
+		if channels != nil {
+			c.Channels = channels
+		}
+	})
+	e.pace = pace{every: 100 * time.Millisecond, life: time.Second, steady: 1200 * time.Millisecond}
+	e.Start()
+	return e
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(15 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within 15 s", what)
+		}
+	}
+}
+
+func has(e *Engine, id TicketID, intent string) bool {
+	in, err := e.box.Get(outbox.Ref{Ticket: id.String(), ID: intent})
+	return err == nil && in.Origin == outbox.Adopted
+}
+
+func hinted(t *testing.T, e *Engine, daemon string, id TicketID) bool {
+	t.Helper()
+	err := e.redis.ZScore(t.Context(), e.keys.undelivered(daemon), id.String()).Err()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+func delivered(t *testing.T, s *store) {
+	f := s.fleet(t)
+	a := f.hurried("host-a")
+	c, _ := claimed(t, a, "orphan", "t")
+	in := notified(t, a, c, "ops", "pager")
+	_ = a.Stop(t.Context())
+	b := f.hurried("host-b")
+	eventually(t, "host-b has the intent", func() bool { return has(b, c.Ticket, in) })
+	ticket, err := b.Ticket(t.Context(), c.Ticket)
+	if err != nil || ticket.Owner != b.box.ID() {
+		t.Errorf("the owner is %s, %v", ticket.Owner, err)
+	}
+	if hinted(t, b, a.box.ID(), c.Ticket) || !hinted(t, b, b.box.ID(), c.Ticket) {
+		t.Error("the hint did not move")
+	}
+	got, _ := b.box.Get(outbox.Ref{Ticket: c.Ticket.String(), ID: in})
+	if len(got.Channels) != 2 || string(got.Channels["ops"].Body) != "ops:orphan/t:x" || got.Key != "orphan/t" {
+		t.Errorf("the content is %+v", got)
+	}
+	deliver(t, b, c.Ticket, "ops", outbox.Sent, outbox.Go)
+	deliver(t, b, c.Ticket, "pager", outbox.Sent, outbox.Go)
+	// The first wakes with its old outbox: nothing is left for it to send.
+	if got := verdict(t, a, attempt(a, c.Ticket, in, "ops", 1), outbox.Done); got.Status != outbox.Sent {
+		t.Errorf("it is told %s", got.Status)
+	}
+}
+
+func someChannels(t *testing.T, s *store) {
+	f := s.fleet(t)
+	a := f.hurried("host-a")
+	c, _ := claimed(t, a, "shared", "t")
+	in := notified(t, a, c, "ops", "pager")
+	_ = a.Stop(t.Context())
+	b, d := f.hurried("host-b", channels[0]), f.hurried("host-d", channels[1])
+	other := f.hurried("host-e", Channel{Name: "ops", Type: "mail"})
+	eventually(t, "both have the intent", func() bool { return has(b, c.Ticket, in) && has(d, c.Ticket, in) })
+	if has(other, c.Ticket, in) {
+		t.Error("a channel of another type was taken for it")
+	}
+	ticket, err := b.Ticket(t.Context(), c.Ticket)
+	if err != nil || ticket.Owner != a.box.ID() || !hinted(t, b, a.box.ID(), c.Ticket) {
+		t.Errorf("owner and hint did not stay: %s, %v", ticket.Owner, err)
+	}
+	deliver(t, b, c.Ticket, "ops", outbox.Sent, outbox.Go)
+	deliver(t, d, c.Ticket, "pager", outbox.Sent, outbox.Go)
+	if got := state(t, b, c.Ticket); got != Notified {
+		t.Errorf("state is %s", got)
+	}
+}
+
+func livingKeepsItsOwn(t *testing.T, s *store) {
+	f := s.fleet(t)
+	a, b := f.hurried("host-a"), f.hurried("host-b")
+	c, _ := claimed(t, a, "backing off", "t")
+	in := notified(t, a, c, "ops")
+	eventually(t, "host-b may judge", b.steady)
+	time.Sleep(time.Second)
+	if has(b, c.Ticket, in) {
+		t.Fatal("it was adopted from the living")
+	}
+	// After an outage all signs have run out, and nobody judges before the living have signed again.
+	for _, e := range []*Engine{a, b} {
+		if err := e.redis.Del(t.Context(), e.keys.host(e.box.ID())).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "host-b noticed", func() bool { return !b.steady() })
+	eventually(t, "host-b may judge again", b.steady)
+	if has(b, c.Ticket, in) {
+		t.Error("it was adopted after an outage")
+	}
+}
+
+func walks(t *testing.T, s *store) {
+	f := s.fleet(t)
+	e := f.frozen("host-a")
+	c, _ := claimed(t, e, "walk * [1]", "t")
+	notified(t, e, c, "ops")
+	e.redis.Del(t.Context(), e.keys.undelivered(e.box.ID()))
+	lost, _ := claimed(t, e, "walk lost", "t")
+	notified(t, e, lost, "ops")
+	e.redis.HDel(t.Context(), e.keys.ticket(lost.Ticket), "owner")
+	stands, _ := claimed(t, e, "walk stands", "t")
+	notified(t, e, stands, "ops")
+	deliver(t, e, stands.Ticket, "ops", outbox.Sent, outbox.Go)
+	letGo(t, e, stands.Ticket.Asset)
+	open, _ := claimed(t, e, "walk open", "t")
+	notified(t, e, open, "ops")
+	deliver(t, e, open.Ticket, "ops", outbox.Sent, outbox.Go)
+
+	if err := e.walk(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !hinted(t, e, e.box.ID(), c.Ticket) {
+		t.Error("a missing hint was not put back")
+	}
+	if ticket, _ := e.Ticket(t.Context(), lost.Ticket); ticket.Owner != e.box.ID() {
+		t.Errorf("the owner is %q", ticket.Owner)
+	}
+	if got := state(t, e, stands.Ticket); got != Finished {
+		t.Errorf("without a claim it is %s", got)
+	}
+	if got := state(t, e, open.Ticket); got != Notified {
+		t.Errorf("with a claim it is %s", got)
+	}
+}
+
+// TestAClonedOutboxSendsNothing: the one that is first finds its nonce replaced, raises the alarm, and neither accepts nor sends.
+func TestAClonedOutboxSendsNothing(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	a := f.hurried("host-a")
+	c, _ := claimed(t, a, "cloned", "t")
+	in := notified(t, a, c, "ops")
+	eventually(t, "host-a signed", func() bool {
+		return a.redis.HGet(t.Context(), a.keys.host(a.box.ID()), "instance").Val() == a.runID
+	})
+	a.redis.HSet(t.Context(), a.keys.host(a.box.ID()), "instance", "the clone's")
+	eventually(t, "host-a noticed", a.Cloned)
+	if _, err := a.Attempt(t.Context(), attempt(a, c.Ticket, in, "ops", 1)); !errors.Is(err, errCloned) || errors.Is(err, outbox.ErrAway) {
+		t.Errorf("an attempt is answered %v", err)
+	}
+	_, err := a.Notify(t.Context(), c.ID, agent, NotificationRequest{Title: "x", Severity: "critical", Channels: []string{"ops"}})
+	wantErr(t, err, ErrOutboxUnavailable)
+	if got := a.redis.HGet(t.Context(), a.keys.host(a.box.ID()), "instance").Val(); got != "the clone's" {
+		t.Errorf("it signs on, as %s", got)
+	}
+	// A restart is no clone.
+	b := f.hurried("host-b")
+	_ = b.Stop(context.Background())
+	next := f.frozen("host-b")
+	next.pace, next.box = b.pace, b.box
+	if err := next.sign(t.Context()); err != nil {
+		t.Errorf("the next run of host-b cannot sign: %v", err)
+	}
+}
