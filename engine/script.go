@@ -19,6 +19,8 @@ var (
 	commonLua string
 	//go:embed lua/delivery.lua
 	deliveryLua string
+	//go:embed lua/settle.lua
+	settleLua string
 	//go:embed lua/read.lua
 	readLua string
 	//go:embed lua/mint.lua
@@ -43,6 +45,10 @@ var (
 	breakLua string
 	//go:embed lua/reopen.lua
 	reopenLua string
+	//go:embed lua/resolve.lua
+	resolveLua string
+	//go:embed lua/retry.lua
+	retryLua string
 	//go:embed lua/own.lua
 	ownLua string
 	//go:embed lua/idle.lua
@@ -72,10 +78,12 @@ var (
 	releaseScript = newScript("release", commonLua, releaseLua)
 	refuseScript  = newScript("refuse", commonLua, refuseLua)
 	notifyScript  = newScript("notify", commonLua, notifyLua)
-	attemptScript = newScript("attempt", commonLua, deliveryLua, attemptLua)
-	outcomeScript = newScript("outcome", commonLua, deliveryLua, outcomeLua)
+	attemptScript = newScript("attempt", commonLua, settleLua, deliveryLua, attemptLua)
+	outcomeScript = newScript("outcome", commonLua, settleLua, deliveryLua, outcomeLua)
 	breakScript   = newScript("break", commonLua, breakLua)
 	reopenScript  = newScript("reopen", commonLua, reopenLua)
+	resolveScript = newScript("resolve", commonLua, settleLua, resolveLua)
+	retryScript   = newScript("retry", commonLua, retryLua)
 	ownScript     = newScript("own", commonLua, ownLua)
 	idleScript    = newScript("idle", commonLua, idleLua)
 

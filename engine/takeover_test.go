@@ -28,7 +28,7 @@ func (f *fleet) hurried(name string, channels ...Channel) *Engine {
 			c.Channels = channels
 		}
 	})
-	e.pace = pace{every: 100 * time.Millisecond, life: time.Second, steady: 1200 * time.Millisecond}
+	e.pace = pace{every: 100 * time.Millisecond, life: 2 * time.Second, steady: 2500 * time.Millisecond}
 	e.Start()
 	return e
 }
@@ -117,7 +117,7 @@ func livingKeepsItsOwn(t *testing.T, s *store) {
 		t.Fatal("it was adopted from the living")
 	}
 	// After an outage all signs have run out, and nobody judges before the living have signed again.
-	for _, e := range []*Engine{a, b} {
+	for _, e := range []*Engine{b, a} { // the judge first
 		if err := e.redis.Del(t.Context(), e.keys.host(e.box.ID())).Err(); err != nil {
 			t.Fatal(err)
 		}

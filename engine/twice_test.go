@@ -22,7 +22,7 @@ type twice struct{ ours map[string]bool }
 
 func newTwice() twice {
 	t := twice{map[string]bool{}}
-	for _, s := range []script{mintScript, stepScript, failureScript, finishScript, releaseScript, notifyScript, attemptScript, outcomeScript} {
+	for _, s := range []script{mintScript, stepScript, failureScript, finishScript, releaseScript, notifyScript, attemptScript, outcomeScript, resolveScript, retryScript, breakScript, reopenScript} {
 		t.ours[s.Hash()] = true
 	}
 	return t

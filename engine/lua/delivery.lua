@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Copyright The Picket Authors
 --
--- Stands before attempt and outcome, after common.
+-- Stands before attempt and outcome, after common and settle.
 -- ARGV  12 id of the intent  13 channel  14 identity of the daemon  15 number of the attempt  16 run of the ticket
 
 local INTENT, CHANNEL, DAEMON, NUMBER = ARGV[12], ARGV[13], ARGV[14], ARGV[15]
@@ -10,35 +10,4 @@ local ATTEMPT = DAEMON .. '/' .. NUMBER
 
 local function field(name)
   return name .. '.' .. CHANNEL
-end
-
--- settle ends NOTIFYING when every channel is sent, dead or discarded; parked waits for a person.
-local function settle()
-  local sent, dead = 0, 0
-  for name in string.gmatch(redis.call('HGET', TICKET, 'channels') or '', '%S+') do
-    local status = redis.call('HGET', TICKET, 'delivery.' .. name)
-    if status == 'sent' then
-      sent = sent + 1
-    elseif status == 'dead' then
-      dead = dead + 1
-    elseif status ~= 'discarded' then
-      return 'NOTIFYING'
-    end
-  end
-  local state = sent > 0 and dead == 0 and 'NOTIFIED' or 'FAILED'
-  local token = redis.call('HGET', TICKET, 'token')
-  redis.call('HSET', TICKET, 'state', state)
-  event(TICKET, LOG, state == 'NOTIFIED' and 'notified' or 'failed', 'NOTIFYING', state, 'token', token, 'host', HOST,
-    'agent', AGENT)
-  if state == 'NOTIFIED' then
-    for name in string.gmatch(redis.call('HGET', TICKET, 'channels'), '%S+') do
-      redis.call('HDEL', TICKET, 'body.' .. name)
-    end
-    if not open() then
-      state = 'FINISHED'
-      redis.call('HSET', TICKET, 'state', state)
-      event(TICKET, LOG, 'finished', 'NOTIFIED', state, 'token', token, 'host', HOST, 'agent', AGENT)
-    end
-  end
-  return state
 end

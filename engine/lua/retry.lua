@@ -1,0 +1,33 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Copyright The Picket Authors
+--
+-- retry: a new intent takes the place of the ticket's, and channels that are dead, parked or unknown are pending again; stage 3 of
+-- its life. The daemon where it was called becomes the owner.
+-- ARGV  12 id of the new intent  13 identity of the daemon  14 the intent that was read  15 reason  16 channels, as ',a,b,'
+-- Reply {OK, ticket} (a replay too)  {GONE}  {ILLEGAL, ticket}  {CONFLICT, ticket} another intent came between
+
+local t = redis.call('HMGET', TICKET, 'state', 'intent', 'intents', 'channels', 'token')
+local state = t[1]
+if not state then
+  return {GONE}
+end
+if t[2] == ARGV[12] then
+  return {OK, redis.call('HGETALL', TICKET)}
+end
+if state ~= 'NOTIFYING' and state ~= 'FAILED' then
+  return {ILLEGAL, redis.call('HGETALL', TICKET)}
+end
+if t[2] ~= ARGV[14] then
+  return {CONFLICT, redis.call('HGETALL', TICKET)}
+end
+redis.call('HSET', TICKET, 'state', 'NOTIFYING', 'intent', ARGV[12], 'intents', t[3] .. ' ' .. ARGV[12], 'owner', ARGV[13])
+redis.call('HDEL', TICKET, 'failure', 'failure_step', 'failure_count')
+for name in string.gmatch(t[4], '%S+') do
+  if within(ARGV[16], name) then
+    redis.call('HSET', TICKET, 'delivery.' .. name, 'pending')
+    redis.call('HDEL', TICKET, 'lease.' .. name, 'attempt.' .. name, 'attempt_run.' .. name)
+  end
+end
+event(TICKET, LOG, 'notifying', state, 'NOTIFYING', 'token', t[5], 'host', HOST, 'agent', AGENT, 'reason', 'retry: ' .. ARGV[15])
+touch('NOTIFYING')
+return {OK, redis.call('HGETALL', TICKET)}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/picketd/picket/outbox"
+)
+
+// Resolution is what an administrator says about a notification: which ticket, which channel (empty: all in question), who (pid/uid)
+// and why.
+type Resolution struct {
+	Ticket  TicketID
+	Channel string
+	By      string
+	Reason  string
+}
+
+// What each call is about.
+const (
+	discardable = ",pending,sending,unknown,parked,dead,"
+	settleable  = ",unknown,parked,dead,"
+)
+
+// Discard gives up channels of a ticket in NOTIFYING: they are not tried any more, on any host. Errors: ErrTicketNotFound,
+// ErrUnknownChannel, *TransitionError, ErrStoreUnavailable.
+func (e *Engine) Discard(ctx context.Context, r Resolution) (Ticket, error) {
+	return e.resolve(ctx, r, outbox.Discarded, discardable)
+}
+
+// Settle records that a notification did arrive on channels whose outcome is unknown, or that were given up. Errors as Discard.
+func (e *Engine) Settle(ctx context.Context, r Resolution) (Ticket, error) {
+	return e.resolve(ctx, r, outbox.Sent, settleable)
+}
+
+func (e *Engine) resolve(ctx context.Context, r Resolution, as outbox.Status, question string) (Ticket, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	reply, err := e.run(ctx, resolveScript, e.keys.all(r.Ticket), e.args(r.Ticket, 0, "", r.By, "", rand.Text(), string(as), r.Reason,
+		r.Channel, question)...)
+	if err != nil {
+		return Ticket{}, err
+	}
+	return e.resolved(r, reply)
+}
+
+func (e *Engine) resolved(r Resolution, reply reply) (Ticket, error) {
+	s := snapshot{fields: reply.pairs(0)}
+	switch reply.code {
+	case codeGone:
+		return Ticket{}, fmt.Errorf("%w: there is no notification to decide about", ErrTicketNotFound)
+	case codeIllegal:
+		state := State(s.fields["state"])
+		return Ticket{}, &TransitionError{state, assetInference.Next(state)}
+	case codeConflict:
+		return Ticket{}, fmt.Errorf("%w: none of the ticket's channels is in question", ErrUnknownChannel)
+	}
+	e.index.touch(r.Ticket)
+	return s.ticket(r.Ticket)
+}
+
+// errRaced: another retry came between reading the ticket and writing it.
+var errRaced = errors.New("the ticket's intent changed")
+
+// Retry sends once more on channels that are dead, parked or unknown, of a ticket in NOTIFYING or FAILED, from this host, which must
+// have every channel that is not settled. The key and the bytes stay. It goes through the stages of outbox/doc.go with a new intent.
+// Errors: as Discard, and ErrOutboxUnavailable.
+func (e *Engine) Retry(ctx context.Context, r Resolution) (Ticket, error) {
+	if e.Cloned() {
+		return Ticket{}, errCloned
+	}
+	defer e.calls.enter(r.Ticket.String())()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	defer cancel()
+	for {
+		t, err := e.retry(ctx, r)
+		if !errors.Is(err, errRaced) {
+			return t, err
+		}
+	}
+}
+
+func (e *Engine) retry(ctx context.Context, r Resolution) (Ticket, error) {
+	s, err := e.read(ctx, r.Ticket)
+	if err != nil {
+		return Ticket{}, err
+	}
+	in, again, err := e.retryIntent(r, &s)
+	if err != nil {
+		return Ticket{}, err
+	}
+	if err := e.box.Stage(in); err != nil {
+		return Ticket{}, fmt.Errorf("%w: %w", ErrOutboxUnavailable, err)
+	}
+	if err := e.hint(ctx, in.Ticket); err != nil {
+		e.discard(in.Ref)
+		return Ticket{}, err
+	}
+	reply, err := e.run(ctx, retryScript, e.keys.all(r.Ticket), e.args(r.Ticket, 0, "", r.By, "", in.ID, e.box.ID(),
+		s.fields["intent"], r.Reason, ","+strings.Join(again, ",")+",")...)
+	if err != nil {
+		return Ticket{}, err // it may land yet: the settle loop asks
+	}
+	if reply.code != codeOK {
+		e.discard(in.Ref)
+		if reply.code == codeConflict {
+			return Ticket{}, errRaced
+		}
+		return e.resolved(r, reply)
+	}
+	if err := e.box.Commit(in.Ref); err != nil {
+		return Ticket{}, fmt.Errorf("%w: %w", ErrOutboxUnavailable, err)
+	}
+	return e.resolved(r, reply)
+}
+
+// retryIntent is the new intent, with every channel that is then unsettled, and the names of those that are tried again.
+func (e *Engine) retryIntent(r Resolution, s *snapshot) (in outbox.Intent, again []string, err error) {
+	f := s.fields
+	state := State(f["state"])
+	switch {
+	case len(f) == 0:
+		return in, nil, fmt.Errorf("%w: there is no notification to try again", ErrTicketNotFound)
+	case state != Notifying && state != Failed:
+		return in, nil, &TransitionError{state, assetInference.Next(state)}
+	}
+	run := max(number(f["run"]), 1)
+	in = outbox.Intent{
+		Ref: outbox.Ref{Ticket: r.Ticket.String(), ID: rand.Text()}, Asset: string(r.Ticket.Asset), Task: r.Ticket.Task, Run: run,
+		Key: r.Ticket.Key(run), Origin: outbox.Staged, At: time.Now().Truncate(time.Millisecond).UTC(),
+		Content: []byte(f["notification"]), Agent: r.By, Channels: map[string]outbox.Delivery{},
+	}
+	for _, name := range strings.Fields(f["channels"]) {
+		status := outbox.Status(f["delivery."+name])
+		retried := (r.Channel == "" || r.Channel == name) && slices.Contains([]outbox.Status{outbox.Dead, outbox.Parked, outbox.Unknown}, status)
+		if status.Settled() && !retried {
+			continue
+		}
+		if retried {
+			again = append(again, name)
+		}
+		i := slices.IndexFunc(e.Channels, func(ch Channel) bool { return ch.Name == name && ch.Type == f["type."+name] })
+		if i < 0 {
+			return in, nil, fmt.Errorf("%w: this host has none named %s of its type; retry where it is configured", ErrUnknownChannel, name)
+		}
+		in.Channels[name] = outbox.Delivery{
+			Type: e.Channels[i].Type, AtMostOnce: e.Channels[i].AtMostOnce, Body: []byte(f["body."+name]), Status: outbox.Pending, Due: in.At,
+		}
+	}
+	if len(again) == 0 {
+		return in, nil, fmt.Errorf("%w: none of the ticket's channels is dead, parked or unknown", ErrUnknownChannel)
+	}
+	return in, again, nil
+}
