@@ -4,6 +4,7 @@
 package sockapi
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -30,6 +31,15 @@ func breakLock(s *Server, c *call, _ none, b client.ReasonRequest) (answer, erro
 func reopen(s *Server, c *call, _ none, b client.ReasonRequest) (answer, error) {
 	t, err := s.engine.Reopen(c.request.Context(), c.ticket, c.by(), b.Reason)
 	return ticketAnswer(t, err)
+}
+
+// resolve makes the handler of what an administrator says about a notification.
+func resolve(do func(Engine, context.Context, engine.Resolution) (engine.Ticket, error)) func(*Server, *call, none, client.ResolveRequest) (answer, error) {
+	return func(s *Server, c *call, _ none, b client.ResolveRequest) (answer, error) {
+		return ticketAnswer(do(s.engine, c.request.Context(), engine.Resolution{
+			Ticket: c.ticket, Channel: b.Channel, By: c.by(), Reason: b.Reason,
+		}))
+	}
 }
 
 // forceQuery is the query of DELETE /v1/claims/{id}.

@@ -129,6 +129,37 @@ func TestAdminCalls(t *testing.T) {
 	}
 }
 
+// TestResolve: discard, retry and settle, each where it may be and where not.
+func TestResolve(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	ctx := t.Context()
+	r, err := h.client.Claim(ctx, client.ClaimRequest{Asset: "a/b", Task: "t", Heartbeat: "1m"})
+	must(t, err)
+	for _, s := range []client.StepRequest{
+		{Step: "online", State: "ASSET_ONLINE"}, {Step: "vuln", State: "VULN_CHECK_DONE"}, {Step: "assess", State: "HIGH_RISK_FOUND"},
+	} {
+		_, err := h.client.Step(ctx, r.Claim.ID, s)
+		must(t, err)
+	}
+	if _, err := h.client.Discard(ctx, "a/b", "t", "", "too early"); err == nil {
+		t.Error("discarded before there was a notification")
+	}
+	_, err = h.client.Notify(ctx, r.Claim.ID, client.NotificationRequest{Title: "x", Text: "y", Severity: "low"}, 0)
+	must(t, err)
+	for path, status := range map[string]int{
+		"/v1/outbox/a%2Fb/t/retry": 422, "/v1/outbox/a%2Fb/t/settle": 422, "/v1/outbox/none/t/discard": 404, "/v1/outbox/none/t/retry": 404,
+	} {
+		if got := h.do("POST", path, `{"reason":"r"}`); got.status != status {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+	ticket, err := h.client.Discard(ctx, "a/b", "t", "ops", "nobody reads it")
+	if err != nil || ticket.State != "FAILED" || ticket.Delivery["ops"].Status != "discarded" {
+		t.Errorf("discarded: %+v, %v", ticket, err)
+	}
+}
+
 // TestAdminCallsAreForbiddenToOthers, also when the caller owns the claim.
 func TestAdminCallsAreForbiddenToOthers(t *testing.T) {
 	t.Parallel()
@@ -137,6 +168,9 @@ func TestAdminCallsAreForbiddenToOthers(t *testing.T) {
 	for _, c := range []struct{ method, path, body string }{
 		{"POST", "/v1/locks/x/break", `{"reason":"r"}`},
 		{"POST", "/v1/tickets/x/t/reopen", `{"reason":"r"}`},
+		{"POST", "/v1/outbox/x/t/retry", `{"reason":"r"}`},
+		{"POST", "/v1/outbox/x/t/discard", `{"reason":"r"}`},
+		{"POST", "/v1/outbox/x/t/settle", `{"reason":"r"}`},
 		{"DELETE", "/v1/claims/none?force=true", ""},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), c.method, "http://picket"+c.path, http.NoBody)

@@ -107,6 +107,18 @@ var routes = []route{
 		anyone, handle(getIntents), ok(client.IntentList{}),
 	},
 	{
+		"POST", "/v1/outbox/{asset}/{task}/retry", "retry", "Send once more on channels that are dead, parked or unknown, from this host.",
+		admin, handle(resolve(Engine.Retry)), ok(client.TicketBody{}),
+	},
+	{
+		"POST", "/v1/outbox/{asset}/{task}/discard", "discard", "Give channels of a notification up, on every host.",
+		admin, handle(resolve(Engine.Discard)), ok(client.TicketBody{}),
+	},
+	{
+		"POST", "/v1/outbox/{asset}/{task}/settle", "settle", "Record that a notification did arrive on channels whose outcome is unknown.",
+		admin, handle(resolve(Engine.Settle)), ok(client.TicketBody{}),
+	},
+	{
 		"GET", "/v1/status", "status", "Read what this daemon is and does.",
 		anyone, handle(status), ok(client.Status{}),
 	},

@@ -39,6 +39,9 @@ type Engine interface {
 	Break(ctx context.Context, a engine.Asset, by, reason string) error
 	Force(ctx context.Context, id, by string) error
 	Reopen(ctx context.Context, id engine.TicketID, by, reason string) (engine.Ticket, error)
+	Retry(ctx context.Context, r engine.Resolution) (engine.Ticket, error)
+	Discard(ctx context.Context, r engine.Resolution) (engine.Ticket, error)
+	Settle(ctx context.Context, r engine.Resolution) (engine.Ticket, error)
 }
 
 // Outbox is what the API needs of *outbox.Store.
@@ -162,10 +165,16 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
 	grace := time.AfterFunc(unusedGrace, s.closeUnused)
 	defer grace.Stop()
-	if err := s.http.Shutdown(ctx); err != nil {
-		return errors.Join(err, s.http.Close())
+	for {
+		if err := s.http.Shutdown(ctx); err != nil {
+			return errors.Join(err, s.http.Close())
+		}
+		// One that was accepted a moment ago is not known to net/http yet. It has a slot, and is to be answered like all others.
+		if len(s.limits.slots) == 0 {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
 	}
-	return nil
 }
 
 // connState keeps the connections that have sent nothing yet. net/http would let each hold up Shutdown for 5 s.

@@ -14,6 +14,12 @@ type ReasonRequest struct {
 	Reason string `json:"reason" form:"text" minLength:"1" maxLength:"4096" doc:"Why, for the history. At most 4 KiB."`
 }
 
+// ResolveRequest is the body of what an administrator says about a notification.
+type ResolveRequest struct {
+	Reason  string `json:"reason" form:"text" minLength:"1" maxLength:"4096" doc:"Why, for the history. At most 4 KiB."`
+	Channel string `json:"channel,omitempty" minLength:"1" maxLength:"64" doc:"One channel. Defaults to all that are in question."`
+}
+
 // Break fences the holder of an asset off, on whatever host it is, and frees the lock. It is an admin call.
 func (c *Client) Break(ctx context.Context, asset, reason string) error {
 	return c.call(ctx, http.MethodPost, "/v1/locks/"+url.PathEscape(asset)+"/break", ReasonRequest{reason}, nil)
@@ -29,5 +35,28 @@ func (c *Client) Reopen(ctx context.Context, asset, task, reason string) (Ticket
 	var t TicketBody
 	path := "/v1/tickets/" + url.PathEscape(asset) + "/" + url.PathEscape(task) + "/reopen"
 	err := c.call(ctx, http.MethodPost, path, ReasonRequest{reason}, &t)
+	return t.Ticket, err
+}
+
+// Retry sends a notification once more, from this host, on channels that are dead, parked or unknown; on one, or with channel empty
+// on all of them. It is an admin call.
+func (c *Client) Retry(ctx context.Context, asset, task, channel, reason string) (Ticket, error) {
+	return c.resolve(ctx, asset, task, "retry", channel, reason)
+}
+
+// Discard gives channels of a notification up, on every host. It is an admin call.
+func (c *Client) Discard(ctx context.Context, asset, task, channel, reason string) (Ticket, error) {
+	return c.resolve(ctx, asset, task, "discard", channel, reason)
+}
+
+// Settle records that a notification did arrive on channels whose outcome is unknown. It is an admin call.
+func (c *Client) Settle(ctx context.Context, asset, task, channel, reason string) (Ticket, error) {
+	return c.resolve(ctx, asset, task, "settle", channel, reason)
+}
+
+func (c *Client) resolve(ctx context.Context, asset, task, what, channel, reason string) (Ticket, error) {
+	var t TicketBody
+	path := "/v1/outbox/" + url.PathEscape(asset) + "/" + url.PathEscape(task) + "/" + what
+	err := c.call(ctx, http.MethodPost, path, ResolveRequest{reason, channel}, &t)
 	return t.Ticket, err
 }
