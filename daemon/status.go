@@ -22,6 +22,7 @@ func (d *Daemon) Ready(ctx context.Context) []client.Check {
 		check("redis", d.engine.Ping(ctx)),
 		check("settings", d.settings.gate()),
 		check("outbox", d.outbox.Discard(outbox.Ref{})), // nothing, but it goes the way of a write,
+		check("identity", d.engine.Identity()),
 		check("accepting", d.accepting()),
 	}
 }

@@ -20,8 +20,8 @@ const deliverer = "notifier"
 
 // Attempt decides whether the notifier may send now (see outbox.Verdict). It asks for at most 5 s, then outbox.ErrAway.
 func (e *Engine) Attempt(ctx context.Context, a outbox.Attempt) (outbox.Answer, error) {
-	if e.Cloned() {
-		return outbox.Answer{}, errCloned
+	if err := e.Identity(); err != nil {
+		return outbox.Answer{}, err
 	}
 	// A receipt in the own outbox is a fact, whatever Redis remembers: after a failover, or lost data, it is put back.
 	receipt, found, err := e.box.Receipt(a.Ticket, a.Run, a.Channel)

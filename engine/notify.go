@@ -41,8 +41,8 @@ func (e *Engine) Notify(ctx context.Context, id string, uid uint32, r Notificati
 	if err != nil {
 		return WriteResult{}, err
 	}
-	if e.Cloned() {
-		return WriteResult{}, errCloned
+	if err := e.Identity(); err != nil {
+		return WriteResult{}, err
 	}
 	channels, err := e.channels(c.flow.Name, r)
 	if err != nil {

@@ -74,8 +74,8 @@ var errRaced = errors.New("the ticket's intent changed")
 // have every channel that is not settled. The key and the bytes stay. It goes through the stages of outbox/doc.go with a new intent.
 // Errors: as Discard, and ErrOutboxUnavailable.
 func (e *Engine) Retry(ctx context.Context, r Resolution) (Ticket, error) {
-	if e.Cloned() {
-		return Ticket{}, errCloned
+	if err := e.Identity(); err != nil {
+		return Ticket{}, err
 	}
 	defer e.calls.enter(r.Ticket.String())()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)

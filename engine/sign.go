@@ -53,8 +53,8 @@ func (e *Engine) signLoop(ctx context.Context) {
 
 // sign gives one sign of life. A daemon that cannot write its outbox gives none: another shall deliver for it.
 func (e *Engine) sign(ctx context.Context) error {
-	if e.Cloned() {
-		return errCloned
+	if err := e.Identity(); err != nil {
+		return err
 	}
 	if err := e.box.Discard(outbox.Ref{}); err != nil {
 		return fmt.Errorf("the outbox cannot be written: %w", err)
@@ -92,11 +92,15 @@ func (e *Engine) sign(ctx context.Context) error {
 var errCloned = fmt.Errorf("another daemon runs with a copy of this outbox.db; this one sends nothing: "+
 	"stop it, and remove the copy that is not wanted: %w", ErrOutboxUnavailable)
 
-// Cloned reports whether another process was seen with this daemon's identity. Then this one accepts and sends nothing, for ever.
-func (e *Engine) Cloned() bool {
+// Identity is an ErrOutboxUnavailable when another process was seen with this daemon's identity. Then this one accepts and sends
+// nothing, for ever.
+func (e *Engine) Identity() error {
 	e.signs.mu.Lock()
 	defer e.signs.mu.Unlock()
-	return e.signs.cloned
+	if e.signs.cloned {
+		return errCloned
+	}
+	return nil
 }
 
 // steady reports whether the own signs were written without a break for long enough to judge others.

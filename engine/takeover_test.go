@@ -174,7 +174,7 @@ func TestAClonedOutboxSendsNothing(t *testing.T) {
 		return a.redis.HGet(t.Context(), a.keys.host(a.box.ID()), "instance").Val() == a.runID
 	})
 	a.redis.HSet(t.Context(), a.keys.host(a.box.ID()), "instance", "the clone's")
-	eventually(t, "host-a noticed", a.Cloned)
+	eventually(t, "host-a noticed", func() bool { return a.Identity() != nil })
 	if _, err := a.Attempt(t.Context(), attempt(a, c.Ticket, in, "ops", 1)); !errors.Is(err, errCloned) || errors.Is(err, outbox.ErrAway) {
 		t.Errorf("an attempt is answered %v", err)
 	}
