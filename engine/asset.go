@@ -95,6 +95,9 @@ func isPlain(r rune) bool { return isAlphanumeric(r) || r == '.' || r == '_' || 
 
 // Enc is the asset percent-encoded to [A-Za-z0-9._-], as it stands in keys. Hexadecimal digits are upper-case.
 func (a Asset) Enc() string {
+	if !strings.ContainsFunc(string(a), func(r rune) bool { return !isPlain(r) }) {
+		return string(a)
+	}
 	var b strings.Builder
 	for _, c := range []byte(a) {
 		if isPlain(rune(c)) {

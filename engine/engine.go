@@ -100,6 +100,7 @@ type Engine struct {
 	redis   redis.UniversalClient
 	box     *outbox.Store
 	locks   *redsync.Redsync
+	scripts *pipeline
 	keys    keyspace
 	runID   string // of this run of the daemon
 	log     *slog.Logger
@@ -152,6 +153,7 @@ func New(c Config) (*Engine, error) {
 	}
 	e.draining, e.drain = context.WithCancelCause(context.Background())
 	e.life, e.end = context.WithCancel(context.Background())
+	e.scripts = newPipeline(c.Redis)
 	e.claims = newRegistry(m)
 	e.dog = newWatchdog(e)
 	e.processes = newProcesses(e)
@@ -206,6 +208,7 @@ func (e *Engine) Stop(ctx context.Context) error {
 	done := make(chan error, 1)
 	go func() {
 		e.work.Wait()
+		e.scripts.wait()
 		e.processes.close()
 		done <- e.journal.close()
 	}()

@@ -19,7 +19,8 @@ func (k keyspace) refused(id TicketID) string { return k.asset(id.Asset, "refuse
 
 // all is the KEYS of every script, as lua/common.lua names them.
 func (k keyspace) all(id TicketID) []string {
-	return []string{k.lock(id.Asset), k.grant(id.Asset), k.ticket(id), k.log(id), k.refused(id), k.tickets(id.Asset)}
+	of := k.asset(id.Asset, "")
+	return []string{of + "lock", of + "grant", of + "ticket:" + id.Task, of + "log:" + id.Task, of + "refused:" + id.Task, of + "tickets"}
 }
 
 func (k keyspace) index() string                { return k.prefix + ":tickets" }

@@ -163,7 +163,7 @@ func (e *Engine) run(ctx context.Context, s script, keys []string, args ...any) 
 	start := time.Now()
 	defer func() { e.metrics.redis.WithLabelValues(s.name).Observe(time.Since(start).Seconds()) }()
 	for {
-		v, err := s.Run(ctx, e.redis, keys, args...).Slice()
+		v, err := e.scripts.run(ctx, s, keys, args)
 		if err == nil {
 			if len(v) == 0 {
 				return reply{}, fmt.Errorf("%w: script %s answered nothing", ErrStoreUnavailable, s.name)
