@@ -20,15 +20,16 @@ import (
 // scriptFolder is where the engine has its scripts, from the root of the repository.
 const scriptFolder = "engine/lua"
 
-// floor serves redisWork with bare handlers: no peers, no limits, no checks, no metrics, no watchdog.
+// floor serves redisWork with bare handlers, which answer as much as the daemon does: no peers, no limits, no checks, no metrics,
+// no watchdog.
 type floor struct {
 	work   *redisWork
 	claims sync.Map // id to *held
 }
 
-// serveFloor serves on a Unix socket until ctx is done.
-func serveFloor(ctx context.Context, redisAddr, socket string) error {
-	work, err := newRedisWork(redisAddr, scriptFolder)
+// serveFloor serves on a Unix socket until ctx is done. scripts is the folder of the scripts.
+func serveFloor(ctx context.Context, redisAddr, socket, scripts string) error {
+	work, err := newRedisWork(redisAddr, scripts)
 	if err != nil {
 		return err
 	}
@@ -66,11 +67,33 @@ func (f *floor) claim(w http.ResponseWriter, r *http.Request) {
 	}
 	id := rand.Text()
 	f.claims.Store(id, h)
+	t := ticketOf(h.asset, h.task, fields)
+	t.Holder = holder
 	answer(w, http.StatusCreated, struct {
-		Claim  client.Claim `json:"claim"`
-		Ticket ticket       `json:"ticket"`
-	}{client.Claim{ID: id, Token: h.token, Asset: h.asset, Task: h.task, Status: client.StatusHeld}, ticketOf(h.asset, h.task, fields)})
+		Claim  client.Claim  `json:"claim"`
+		Ticket ticket        `json:"ticket"`
+		Next   []client.Next `json:"next"`
+	}{client.Claim{
+		ID: id, Token: h.token, Asset: h.asset, Task: h.task, Ticket: t.ID, Status: client.StatusHeld,
+		TrustedMS: lockTTL.Milliseconds(), Since: holder.Since, PID: &holder.PID, MaxHoldMS: time.Hour.Milliseconds(),
+	}, t, next[t.State]})
 }
+
+// holder and next make the floor's answers as long as the daemon's.
+var (
+	holder = &client.Holder{Host: "floor", PID: 1, Task: task, Since: time.Now().Round(time.Millisecond).UTC(), RemainingMS: 15000}
+
+	next = map[string][]client.Next{
+		"INIT":         {{Step: "online", States: []string{"ASSET_ONLINE", "ASSET_OFFLINE"}}},
+		"ASSET_ONLINE": {{Step: "vuln", States: []string{"VULN_CHECK_DONE"}}},
+		"VULN_CHECK_DONE": {
+			{Step: "intel", States: []string{"VULN_CHECK_DONE"}},
+			{Step: "assess", States: []string{"HIGH_RISK_FOUND", "FINISHED"}},
+			{Step: "finish", States: []string{"FINISHED"}},
+		},
+		"FINISHED": {},
+	}
+)
 
 func (f *floor) step(w http.ResponseWriter, r *http.Request) {
 	v, ok := f.claims.Load(r.PathValue("id"))
@@ -81,7 +104,17 @@ func (f *floor) step(w http.ResponseWriter, r *http.Request) {
 	}
 	h := v.(*held)
 	fields, err := f.work.record(r.Context(), h, b)
-	answerTicket(w, h.asset, h.task, fields, err)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	t := ticketOf(h.asset, h.task, fields)
+	t.Holder = holder
+	answer(w, http.StatusOK, struct {
+		Ticket   ticket        `json:"ticket"`
+		Next     []client.Next `json:"next"`
+		Replayed bool          `json:"replayed"`
+	}{t, next[t.State], false})
 }
 
 func (f *floor) finish(w http.ResponseWriter, r *http.Request) {
