@@ -98,6 +98,14 @@ func TestTheEmbeddedRedisExpiresKeysAndWantsItsPassword(t *testing.T) {
 	}
 }
 
+func TestOfTheEmbeddedRedisNothingIsWarned(t *testing.T) {
+	t.Parallel()
+	d, _, _ := devHost(t)
+	if warnings, err := checkSettings(t.Context(), d.redis); err != nil || len(warnings) > 0 {
+		t.Errorf("got %q, %v", warnings, err)
+	}
+}
+
 func TestADevFolderIsClosedToOthers(t *testing.T) {
 	t.Parallel()
 	dev, err := NewDev()

@@ -4,18 +4,24 @@
 package daemon
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
+	"golang.org/x/sys/unix"
 )
 
 // Reload reads the configuration's file again and logs what is wrong with it, or which keys have changed. None of them takes
 // effect before the next start, nor does a secret that was changed in its file: what a reload gives is the word that a
-// restart would succeed. Its error is an ErrConfig.
+// restart would succeed. It waits for the end of a start, and tells systemd only of a daemon that is started. Its error is an
+// ErrConfig.
 func (d *Daemon) Reload() error {
-	d.notifySystemd(systemd.SdNotifyReloading)
-	defer d.notifySystemd(systemd.SdNotifyReady)
+	if d.isStarted() { // else READY would come too early
+		d.notifySystemd(fmt.Sprintf("%s\nMONOTONIC_USEC=%d", systemd.SdNotifyReloading, monotonic().Microseconds()))
+		defer d.notifySystemd(systemd.SdNotifyReady)
+	}
 	c, err := LoadConfig(d.config.path)
 	if err != nil {
 		d.log.Error("the configuration on disk is wrong; the daemon goes on with the one that it has", "error", err)
@@ -27,6 +33,19 @@ func (d *Daemon) Reload() error {
 	}
 	d.log.Info("the configuration has not changed")
 	return nil
+}
+
+func (d *Daemon) isStarted() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.phase == started
+}
+
+// monotonic is CLOCK_MONOTONIC, by which systemd tells this reload's READY from an earlier one's (sd_notify(3)).
+func monotonic() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // cannot fail: every Linux has this clock
+	return time.Duration(t.Nano())
 }
 
 // changedKeys are the paths of the keys that differ between two tables.

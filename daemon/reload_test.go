@@ -7,9 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestAReloadSaysWhatARestartWouldChange(t *testing.T) {
@@ -46,4 +50,67 @@ func TestAReloadSaysWhatARestartWouldChange(t *testing.T) {
 			t.Errorf("the running configuration has changed: lock.ttl is %s", got)
 		}
 	}
+}
+
+// What systemd is told is read at once: it has arrived when Reload returns.
+func TestAReloadIsToldToSystemdOnceTheDaemonIsStarted(t *testing.T) {
+	notified := notifySocket(t)
+	told := func() string {
+		t.Helper()
+		if err := notified.SetReadDeadline(time.Now().Add(10 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		buf := make([]byte, 1024)
+		n, _ := notified.Read(buf)
+		return string(buf[:n])
+	}
+	path := write(t, "picket.toml", "")
+	c, err := LoadConfig(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := New(c, Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []phase{fresh, started, stopped} {
+		d.phase = p
+		before := monotonic()
+		if err := d.Reload(); err != nil {
+			t.Fatal(err)
+		}
+		first, second := told(), told()
+		if p != started {
+			if first != "" {
+				t.Errorf("in phase %d systemd was told %q", p, first)
+			}
+			continue
+		}
+		at, err := strconv.ParseInt(strings.TrimPrefix(first, "RELOADING=1\nMONOTONIC_USEC="), 10, 64)
+		if err != nil || at < before.Microseconds() || at > monotonic().Microseconds() || second != "READY=1" {
+			t.Errorf("systemd was told %q and %q, %v", first, second, err)
+		}
+	}
+	d.phase = fresh
+	if err := d.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// notifySocket is where systemd listens, for this process.
+func notifySocket(t *testing.T) *net.UnixConn {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "picket-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path := filepath.Join(dir, "notify.sock")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	t.Setenv("NOTIFY_SOCKET", path)
+	return conn
 }

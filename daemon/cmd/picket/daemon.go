@@ -48,6 +48,7 @@ func daemonCommand() *cli.Command {
 			if err != nil {
 				return configError(err)
 			}
+			defer reloadOnHUP(d)()
 			ctx, stop := untilSignal(c.Context)
 			defer stop()
 			return configError(d.Run(ctx))
@@ -68,6 +69,23 @@ func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(parent, syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
+}
+
+// reloadOnHUP reloads at each HUP until stop is called, which waits for a reload that is under way.
+func reloadOnHUP(d *daemon.Daemon) (stop func()) {
+	hups, ended := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(hups, syscall.SIGHUP)
+	go func() {
+		defer close(ended)
+		for range hups {
+			_ = d.Reload() // which logs what came of it
+		}
+	}()
+	return func() {
+		signal.Stop(hups)
+		close(hups)
+		<-ended
+	}
 }
 
 func devCommand() *cli.Command {
