@@ -45,7 +45,7 @@ func TestUsageErrorsExitWith64(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                            "a command is missing",
 		"nosuch":                      "status",
-		"ticket":                      "picket ticket has show, ls, history, export",
+		"ticket":                      "picket ticket has show, ls, history, reopen, export",
 		"ticket nosuch":               `no command "nosuch"`,
 		"ticket show":                 "usage: picket ticket show ASSET TASK",
 		"ticket show a":               "usage: picket ticket show ASSET TASK",
@@ -67,11 +67,15 @@ func TestUsageErrorsExitWith64(t *testing.T) {
 		"step a b --claim=":                        "--claim",
 		"notify --claim c --title t":               "--severity",
 		"notify --claim c --text t --text-file f":  "cannot stand together",
-		"done":                         "usage: picket done STEP",
-		"done online --asset= --task=": "--asset",
-		"completion tcsh":              "bash|zsh|fish",
-		"daemon extra":                 "0 arguments",
-		"status --json=maybe":          "maybe",
+		"lock break a":                             "--reason is needed",
+		"lock break --reason r":                    "usage: picket lock break ASSET",
+		"ticket reopen a b":                        "--reason is needed",
+		"claim release --force":                    "usage: picket claim release ID",
+		"done":                                     "usage: picket done STEP",
+		"done online --asset= --task=":             "--asset",
+		"completion tcsh":                          "bash|zsh|fish",
+		"daemon extra":                             "0 arguments",
+		"status --json=maybe":                      "maybe",
 	} {
 		var out, errs strings.Builder
 		code := run(strings.Fields("picket "+in), strings.NewReader(""), &out, &errs)

@@ -4,11 +4,12 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/picketd/picket/sockapi/client"
 )
 
 func claimCommand() *cli.Command {
@@ -26,14 +27,8 @@ func claimCommand() *cli.Command {
 				Name:      "release",
 				Usage:     "end a claim; its ticket stays as it is",
 				ArgsUsage: "ID",
-				Flags:     clientFlags(),
-				Action: func(c *cli.Context) error {
-					args, err := positionals(c, 1)
-					if err != nil {
-						return err
-					}
-					return connect(c).Release(c.Context, args[0])
-				},
+				Flags:     clientFlags(&cli.BoolFlag{Name: "force", Usage: "another's too, who is told; for administrators"}),
+				Action:    claimRelease,
 			},
 		},
 	}
@@ -61,6 +56,21 @@ func claimLs(c *cli.Context) error {
 	})
 }
 
+func claimRelease(c *cli.Context) error {
+	args, err := positionals(c, 1)
+	if err != nil {
+		return err
+	}
+	release := connect(c).Release
+	if c.Bool("force") {
+		release = connect(c).Force
+	}
+	if err := release(c.Context, args[0]); err != nil {
+		return err
+	}
+	return done(c, nil, "the claim %s has ended", args[0])
+}
+
 func heartbeatCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "heartbeat",
@@ -78,7 +88,7 @@ func heartbeatCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			return done(c, r, "%s is held", r.Ticket)
+			return done(c, client.ClaimBody{Claim: r}, "%s is held", r.Ticket)
 		},
 	}
 }
@@ -96,11 +106,11 @@ func finishCommand() *cli.Command {
 			if err != nil {
 				return err
 			}
-			r, err := connect(c).Finish(c.Context, id, c.String("summary"))
+			t, err := connect(c).Finish(c.Context, id, c.String("summary"))
 			if err != nil {
 				return err
 			}
-			return done(c, r, "%s", fmt.Sprintf("%s is %s", r.ID, r.State))
+			return done(c, client.TicketBody{Ticket: t}, "%s is %s", t.ID, t.State)
 		},
 	}
 }

@@ -61,6 +61,19 @@ func claimID(c *cli.Context) (string, error) {
 	return id, nil
 }
 
+func reasonFlag() cli.Flag {
+	return &cli.StringFlag{Name: "reason", Usage: "why, `TEXT` for the history"}
+}
+
+// reason is why an administrator does it.
+func reason(c *cli.Context) (string, error) {
+	why := c.String("reason")
+	if why == "" {
+		return "", usagef(c, "--reason is needed")
+	}
+	return why, nil
+}
+
 // duration is a flag's value; the zero value means that it was not given.
 type duration time.Duration
 

@@ -39,7 +39,7 @@ func newApp() *cli.App {
 		Commands: []*cli.Command{
 			daemonCommand(), devCommand(), embeddedRedisCommand(),
 			execCommand(), doneCommand(), stepCommand(), notifyCommand(), failCommand(), finishCommand(), heartbeatCommand(),
-			ticketCommand(), claimCommand(), outboxCommand(), statusCommand(),
+			ticketCommand(), claimCommand(), lockCommand(), outboxCommand(), statusCommand(),
 			versionCommand(), completionCommand(),
 		},
 	}

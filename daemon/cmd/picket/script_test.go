@@ -13,9 +13,11 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 
 	"github.com/picketd/picket/engine/redistest"
 )
@@ -27,7 +29,10 @@ import (
 //	thaw NAME           let it go on
 //	stop NAME           end it with SIGTERM
 //	exits CODE CMD…     run a command that must exit with CODE
+//	stranger CODE CMD…  the same as user 12345, who may connect all the same; needs root
 //	keys FILE           write the paths of the JSON Lines that the last command printed to FILE: its contract
+//
+// [root] says whether root runs the tests.
 //
 // With UPDATE_SCRIPTS=1 what cmp compares with is written anew.
 func TestScripts(t *testing.T) {
@@ -46,8 +51,14 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"host": hostCmd, "exits": exitsCmd, "keys": keysCmd,
+			"host": hostCmd, "exits": exitsCmd, "stranger": strangerCmd, "keys": keysCmd,
 			"freeze": signalCmd((*host).freeze), "thaw": signalCmd((*host).thaw), "stop": signalCmd((*host).stop),
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "root" {
+				return false, fmt.Errorf("there is no condition %q", name)
+			}
+			return os.Geteuid() == 0, nil
 		},
 	})
 }
@@ -100,8 +111,32 @@ func exitsCmd(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
+	checkExit(ts, want, ts.Exec(args[1], args[2:]...))
+}
+
+// strangerCmd keeps the right to pass through closed folders, so that it is the daemon that refuses. That right is there only
+// from the first program on, which is the shell.
+func strangerCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: stranger CODE CMD…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	cmd := exec.Command("/bin/sh", slices.Concat([]string{"-c", `cd "$0" && exec "$@"`, ts.MkAbs(".")}, args[1:])...)
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), "PICKET_SOCKET="+ts.Getenv("PICKET_SOCKET"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Credential:  &syscall.Credential{Uid: 12345, Gid: 12345},
+		AmbientCaps: []uintptr{unix.CAP_DAC_OVERRIDE},
+	}
+	out, err := cmd.CombinedOutput()
+	ts.Logf("%s", out)
+	checkExit(ts, want, err)
+}
+
+func checkExit(ts *testscript.TestScript, want int, err error) {
 	got := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
+	if err != nil {
 		exit, ok := errors.AsType[*exec.ExitError](err)
 		if !ok {
 			ts.Fatalf("cannot run it: %v", err)
@@ -109,7 +144,7 @@ func exitsCmd(ts *testscript.TestScript, neg bool, args []string) {
 		got = exit.ExitCode()
 	}
 	if got != want {
-		ts.Fatalf("%s exits with %d, want %d", strings.Join(args[1:], " "), got, want)
+		ts.Fatalf("it exits with %d, want %d", got, want)
 	}
 }
 

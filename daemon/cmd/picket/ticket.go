@@ -50,6 +50,10 @@ func ticketCommand() *cli.Command {
 				Flags: jsonFlags(), Action: ticketHistory,
 			},
 			{
+				Name: "reopen", Usage: "begin a new run of a ticket that is FINISHED or FAILED; for administrators", ArgsUsage: "ASSET TASK",
+				Flags: jsonFlags(reasonFlag()), Action: ticketReopen,
+			},
+			{
 				Name: "export", Usage: "write tickets with their histories as JSON Lines, for an archive",
 				Description: `A line is {"ticket": …, "history": {"events": …, "refused": …}}.`,
 				Flags:       clientFlags(selection...), Action: ticketExport,
@@ -162,6 +166,22 @@ func ticketHistory(c *cli.Context) error {
 		}
 		section(w, refused)
 	})
+}
+
+func ticketReopen(c *cli.Context) error {
+	asset, task, err := ticketArgs(c)
+	if err != nil {
+		return err
+	}
+	why, err := reason(c)
+	if err != nil {
+		return err
+	}
+	t, err := connect(c).Reopen(c.Context, asset, task, why)
+	if err != nil {
+		return err
+	}
+	return done(c, client.TicketBody{Ticket: t}, "%s is %s in run %d", t.ID, t.State, t.Run)
 }
 
 // exported is a line of ticket export.
