@@ -21,8 +21,8 @@ const (
 	warmUp     = 50              // sequences of each side
 	blocks     = 40              // of one agent's sequences, by turns
 	blockSize  = 25
-	rounds     = 7 // of each rate
-	roundTime  = time.Second
+	rounds     = 15 // of each rate
+	roundTime  = 500 * time.Millisecond
 	manyAgents = 64
 	readers    = 8
 )
