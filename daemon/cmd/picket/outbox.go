@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"maps"
 	"slices"
@@ -51,6 +52,37 @@ func outboxCommand() *cli.Command {
 					return answer(c, r, func(w io.Writer) { intentTable(r.Intents).print(w) })
 				},
 			},
+			decision("retry", "send once more, from this host, on channels that are dead, parked or unknown; for administrators",
+				(*client.Client).Retry, "is sent once more"),
+			decision("discard", "give channels of a notification up, on every host; for administrators",
+				(*client.Client).Discard, "is given up"),
+			decision("settle", "record that a notification did arrive on channels whose outcome is unknown; for administrators",
+				(*client.Client).Settle, "did arrive"),
+		},
+	}
+}
+
+// decide is one of the client's calls with which an administrator decides about a notification.
+type decide func(c *client.Client, ctx context.Context, asset, task, channel, reason string) (client.Ticket, error)
+
+func decision(name, usage string, call decide, past string) *cli.Command {
+	return &cli.Command{
+		Name: name, Usage: usage, ArgsUsage: "ASSET TASK",
+		Flags: jsonFlags(reasonFlag(), &cli.StringFlag{Name: "channel", Usage: "`NAME` of one channel; without it all that are in question"}),
+		Action: func(c *cli.Context) error {
+			asset, task, err := ticketArgs(c)
+			if err != nil {
+				return err
+			}
+			why, err := reason(c)
+			if err != nil {
+				return err
+			}
+			t, err := call(connect(c), c.Context, asset, task, c.String("channel"), why)
+			if err != nil {
+				return err
+			}
+			return done(c, client.TicketBody{Ticket: t}, "the notification for %s %s", t.ID, past)
 		},
 	}
 }
