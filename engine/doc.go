@@ -51,7 +51,8 @@
 //	reply of the mint lost                      mint again: the grant has our nonce, and answers the same token
 //	sleep between mint and answer               the trust is looked at before the claim is answered
 //	reply of a write lost                       sent again: same digest, same request or same nonce answers as before
-//	daemon dies holding claims                  the locks run out; the tickets can be claimed; writes of the dead are stale
+//	daemon dies holding claims                  the next run takes them up from the journal if their locks still carry their nonces and
+//	                                            their agents live; else the locks run out, and the tickets can be claimed
 //	agent dies                                  its pidfd tells; the lock is freed at once
 //	agent and daemon freeze                     another claims; Redis refuses what they write when they wake
 //	Redis stopped or cut off                    calls say STORE_UNAVAILABLE within 5 s; claims are lost at their deadline, not before
