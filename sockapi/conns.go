@@ -103,10 +103,13 @@ func (l *listener) admit(raw net.Conn) (*conn, error) {
 	return &conn{UnixConn: unix, peer: peer, limits: l.limits}, nil
 }
 
-// Close stops Accept, also while it waits for a slot.
-func (l *listener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
+// Close stops Accept, also while it waits for a slot. It is idempotent.
+func (l *listener) Close() (err error) {
+	l.once.Do(func() {
+		close(l.closed)
+		err = l.Listener.Close()
+	})
+	return err
 }
 
 // conn is a connection with its peer. The Unix connection's own methods, CloseWrite among them, stay reachable: net/http

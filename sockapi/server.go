@@ -90,7 +90,7 @@ type Server struct {
 	http        *http.Server
 	limits      *limits
 
-	serving context.Context // done when long polls must end
+	serving context.Context // done when nothing more is accepted, and long polls must end
 	drain   context.CancelFunc
 	unused  sync.Map // net.Conn, those that have sent nothing yet
 }
@@ -143,41 +143,51 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// Serve answers calls on a Unix listener until Shutdown, then returns nil. It closes the listener. It may be called for
+// Serve answers calls on a Unix listener until Drain or Shutdown, then returns nil. It closes the listener. It may be called for
 // several.
 func (s *Server) Serve(ln net.Listener) error {
-	err := s.http.Serve(newListener(ln, s.limits, s.log))
-	if errors.Is(err, http.ErrServerClosed) {
+	l := newListener(ln, s.limits, s.log)
+	stop := context.AfterFunc(s.serving, func() { _ = l.Close() })
+	defer stop()
+	err := s.http.Serve(l)
+	if errors.Is(err, http.ErrServerClosed) || s.serving.Err() != nil && errors.Is(err, net.ErrClosed) {
 		return nil
 	}
 	return err
 }
 
-// Drain ends long polls with DRAINING and closes each connection after the answer that is on its way. It is idempotent.
+// Drain accepts no connection any more, ends long polls with DRAINING, and closes each connection after the answer that is on its
+// way. It is idempotent.
 func (s *Server) Drain() {
 	s.drain()
 	s.http.SetKeepAlivesEnabled(false)
 }
 
-// Shutdown drains, closes the listeners, and waits for the calls on their way, at most until ctx is done: then they are cut
-// off, and it returns the context's error. It is idempotent and needs no Serve.
+// Shutdown drains and waits for the calls on their way, at most until ctx is done: then they are cut off, and it returns the
+// context's error. It is idempotent and needs no Serve.
+//
+// net/http's own Shutdown comes last, for it drops what is read after it was called. Until then every connection that was
+// accepted gets an answer to what it asks; each has a slot, from before it is accepted until it is closed.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
-	grace := time.AfterFunc(unusedGrace, s.closeUnused)
-	defer grace.Stop()
-	for {
-		if err := s.http.Shutdown(ctx); err != nil {
-			return errors.Join(err, s.http.Close())
+	grace, look := time.After(unusedGrace), time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for over := false; len(s.limits.slots) > 0; {
+		select {
+		case <-grace:
+			over = true
+		case <-look.C:
+		case <-ctx.Done():
+			return errors.Join(context.Cause(ctx), s.http.Close())
 		}
-		// One that was accepted a moment ago is not known to net/http yet. It has a slot, and is to be answered like all others.
-		if len(s.limits.slots) == 0 {
-			return nil
+		if over {
+			s.closeUnused()
 		}
-		time.Sleep(time.Millisecond)
 	}
+	return s.http.Shutdown(ctx)
 }
 
-// connState keeps the connections that have sent nothing yet. net/http would let each hold up Shutdown for 5 s.
+// connState keeps the connections that have sent nothing yet, so that they do not hold up Shutdown.
 func (s *Server) connState(c net.Conn, state http.ConnState) {
 	if state == http.StateNew {
 		s.unused.Store(c, nil)

@@ -228,6 +228,34 @@ func TestShutdown(t *testing.T) {
 	must(t, h.server.Shutdown(t.Context()))
 }
 
+// TestShutdownAnswersWhoConnectedBefore: net/http alone would hang up on a call that it reads after Shutdown began.
+func TestShutdownAnswersWhoConnectedBefore(t *testing.T) {
+	t.Parallel()
+	for {
+		h := serve(t, Config{})
+		conn := dial(t, h.socket)
+		h.wants(h.do("GET", "/livez", ""), http.StatusOK) // connected later, so the first is accepted
+		begun, stopped := time.Now(), make(chan error, 1)
+		go func() { stopped <- h.server.Shutdown(t.Context()) }()
+		for other, err := net.Dial("unix", h.socket); err == nil; other, err = net.Dial("unix", h.socket) {
+			must(t, other.Close())
+		}
+		_, err := conn.Write([]byte("GET /livez HTTP/1.1\r\nHost: picket\r\n\r\n"))
+		late := time.Since(begun) > unusedGrace/2 // this machine is too busy to tell
+		got := make([]byte, 12)
+		_, readErr := io.ReadFull(conn, got)
+		must(t, conn.Close())
+		must(t, <-stopped)
+		if late {
+			continue
+		}
+		if err != nil || readErr != nil || string(got) != "HTTP/1.1 200" {
+			t.Errorf("got %q, %v, %v", got, err, readErr)
+		}
+		return
+	}
+}
+
 // TestShutdownIsBounded: a call that does not end is cut off.
 func TestShutdownIsBounded(t *testing.T) {
 	t.Parallel()
