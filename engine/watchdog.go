@@ -18,7 +18,7 @@ import (
 // time is not the agents' silence, and for graceAfter nobody is judged silent, so that calls already queued are read first.
 const (
 	stallMin   = 100 * time.Millisecond
-	graceAfter = 500 * time.Millisecond
+	graceAfter = time.Second
 	tick       = 200 * time.Millisecond // longest sleep while a claim has a heartbeat
 	sleepMost  = time.Minute
 )
@@ -31,6 +31,7 @@ type watchdog struct {
 
 	mu      sync.Mutex
 	due     dueHeap
+	planned time.Duration // CLOCK_BOOTTIME when the loop means to be here again
 	beating int           // claims with a heartbeat in the heap
 	stalled time.Duration // for how long the daemon was stopped, in sum
 	grace   time.Duration // CLOCK_BOOTTIME until which silence is not judged
@@ -65,7 +66,12 @@ func (w *watchdog) clock() time.Duration {
 
 // schedule has a claim looked at at a time. A claim may stand in the heap more than once; the extra look does no harm.
 func (w *watchdog) schedule(c *claim, at time.Duration) {
+	now := w.now()
 	w.mu.Lock()
+	w.planned = min(w.planned, max(at, now))
+	if c.heartbeat > 0 {
+		w.planned = min(w.planned, now+tick)
+	}
 	first := len(w.due) == 0 || at < w.due[0].at || c.heartbeat > 0 && w.beating == 0
 	heap.Push(&w.due, dueClaim{c, at})
 	if c.heartbeat > 0 {
@@ -83,15 +89,10 @@ func (w *watchdog) schedule(c *claim, at time.Duration) {
 func (w *watchdog) loop(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	planned := w.now()
+	w.pause(w.now())
 	for {
 		now := w.now()
-		if late := now - planned; late > stallMin {
-			w.mu.Lock()
-			w.stalled += late
-			w.grace = now + graceAfter
-			w.mu.Unlock()
-		}
+		w.noticeStall(now)
 		w.journal.running(now)
 		for _, c := range w.take(now) {
 			if at := w.look(c, now); at > 0 {
@@ -99,7 +100,6 @@ func (w *watchdog) loop(ctx context.Context) {
 			}
 		}
 		pause := w.pause(now)
-		planned = now + pause
 		timer.Reset(pause)
 		select {
 		case <-timer.C:
@@ -107,6 +107,16 @@ func (w *watchdog) loop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// noticeStall counts the time by which the loop comes too late.
+func (w *watchdog) noticeStall(now time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if late := now - w.planned; late > stallMin {
+		w.stalled += late
+		w.grace = now + graceAfter
 	}
 }
 
@@ -125,6 +135,7 @@ func (w *watchdog) take(now time.Duration) []*claim {
 	return due
 }
 
+// pause is how long the loop may sleep, and plans for that.
 func (w *watchdog) pause(now time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,6 +146,7 @@ func (w *watchdog) pause(now time.Duration) time.Duration {
 	if len(w.due) > 0 {
 		pause = min(pause, max(w.due[0].at-now, 0))
 	}
+	w.planned = now + pause
 	return pause
 }
 

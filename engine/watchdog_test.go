@@ -259,3 +259,25 @@ func TestAReleaseOfItsOwnHurriesNoRenewal(t *testing.T) {
 		t.Errorf("there were renewals with %d results", n)
 	}
 }
+
+// TestAStopRightAfterTheClaimIsNoticed: the loop has planned to sleep for long when the first claim with a heartbeat comes, and
+// the daemon is stopped before the loop runs again.
+func TestAStopRightAfterTheClaimIsNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, c, p := bubble(t, renewed, func(c *claim) { c.renewAt += 4 * time.Second })
+		time.Sleep(time.Second)
+		synctest.Wait()
+		c.mu.Lock()
+		c.sign = e.dog.clock()
+		c.mu.Unlock()
+		e.dog.schedule(&claim{heartbeat: 2 * time.Second, status: Lost}, e.now()+2*time.Second)
+		p.stopped.Store(int64(3 * time.Second))
+		synctest.Wait()
+		time.Sleep(time.Millisecond)
+		e.dog.mu.Lock()
+		defer e.dog.mu.Unlock()
+		if e.dog.stalled < 2*time.Second {
+			t.Errorf("of a stop of 3 s %s were noticed", e.dog.stalled)
+		}
+	})
+}

@@ -43,18 +43,23 @@ func (v *violations) addCode(code client.Code, at, message string) {
 	*v = append(*v, violation{code, client.FieldError{Location: at, Message: message}})
 }
 
+// mostViolations is how many an answer lists, so that it does not grow with what was sent.
+const mostViolations = 20
+
 // problem has the code of the violations if they share one, and INVALID otherwise.
 func (v violations) problem() *client.Problem {
 	code := v[0].code
-	errs := make([]client.FieldError, len(v))
+	var errs []client.FieldError
 	for i, one := range v {
 		if one.code != code {
 			code = client.Invalid
 		}
-		errs[i] = one.FieldError
+		if i < mostViolations {
+			errs = append(errs, one.FieldError)
+		}
 	}
 	p := problem(code, fmt.Sprintf("the request is not valid: %s %s", errs[0].Location, errs[0].Message))
-	if n := len(errs) - 1; n > 0 {
+	if n := len(v) - 1; n > 0 {
 		p.Detail += fmt.Sprintf(", and %d more", n)
 	}
 	p.Errors = errs

@@ -202,3 +202,16 @@ func TestReady(t *testing.T) {
 	h.wants(h.do("GET", "/livez", ""), http.StatusOK)
 	h.wants(h.do("GET", "/v1/status", ""), http.StatusOK)
 }
+
+// TestAnAnswerDoesNotGrowWithTheRequest: of many mistakes some are listed and all are counted.
+func TestAnAnswerDoesNotGrowWithTheRequest(t *testing.T) {
+	t.Parallel()
+	var wrong violations
+	for range 60_000 {
+		wrong.add("body", "is not a field")
+	}
+	p := wrong.problem()
+	if len(p.Errors) != mostViolations || !strings.Contains(p.Detail, "59999 more") {
+		t.Errorf("%d errors, %s", len(p.Errors), p.Detail)
+	}
+}
