@@ -45,7 +45,7 @@ func (d *Daemon) startOutbox(context.Context) error {
 		if asideErr != nil {
 			return errors.Join(err, asideErr)
 		}
-		d.log.Error("the outbox is damaged and was set aside; a new one is made, with another identity: notifications that only the old one held are not sent by this daemon",
+		d.log.Error("the outbox is damaged and was set aside; a new one is made, with another identity: within a minute it takes over from Redis what the old one had not delivered; only receipts that the tickets lack are lost",
 			"error", err, "file", aside)
 		store, err = outbox.Open(path, options)
 	}

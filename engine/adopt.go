@@ -4,9 +4,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -24,7 +26,12 @@ func (e *Engine) takeUpAll(ctx context.Context, records []record, stamp time.Dur
 	defer close(e.adopted)
 	var g errgroup.Group
 	g.SetLimit(adoptAtOnce)
+	slices.SortFunc(records, func(a, b record) int { return cmp.Compare(a.EndedAt, b.EndedAt) }) // as they are remembered
 	for _, r := range records {
+		if r.Status != "" {
+			e.recall(r)
+			continue
+		}
 		g.Go(func() error {
 			c := e.revive(r)
 			for !e.takeUp(ctx, c, r, stamp) {
@@ -52,7 +59,7 @@ func (e *Engine) revive(r record) *claim {
 		caller: r.Caller, agent: fmt.Sprintf("%d/%d", r.Caller, r.UID), heartbeat: r.Heartbeat, maxHold: r.MaxHold, since: r.Since,
 		started: r.Started, status: Held, ended: make(chan struct{}),
 	}
-	if r.PID != 0 {
+	if r.PID != 0 && r.Status == "" {
 		if p, err := OpenProcess(r.PID); err == nil && p.StartTime() == r.Start {
 			c.process = p
 		} else if err == nil {
@@ -61,6 +68,17 @@ func (e *Engine) revive(r record) *claim {
 	}
 	c.lock = e.mutex(c)
 	return c
+}
+
+// recall remembers a claim that had ended, so that the calls which ended it answer as before.
+func (e *Engine) recall(r record) {
+	if e.now()-r.EndedAt > rememberFor {
+		e.journal.forget(r.ID)
+	}
+	c := e.revive(r)
+	c.status, c.reason, c.finished = r.Status, r.Reason, r.Finished
+	close(c.ended)
+	e.claims.recall(c, r.EndedAt)
 }
 
 // takeUp decides about one claim; false: Redis did not say.
@@ -97,12 +115,17 @@ func (e *Engine) takeUp(ctx context.Context, c *claim, r record, stamp time.Dura
 // Adopted closes when every claim of an earlier run has been decided about.
 func (e *Engine) Adopted() <-chan struct{} { return e.adopted }
 
-// keep puts the claim into the journal.
+// keep puts the claim into the journal: with its last sign of life, or with how it ended then.
 func (e *Engine) keep(c *claim, sign time.Duration) <-chan struct{} {
 	r := record{
 		ID: c.id, Nonce: c.nonce, Token: c.token, Asset: c.ticket.Asset, Task: c.ticket.Task, Flow: c.flow.Name, UID: c.uid,
 		PID: c.pid, Caller: c.caller, Heartbeat: c.heartbeat, MaxHold: c.maxHold, Since: c.since, Started: c.started, Sign: sign,
 	}
+	c.mu.Lock()
+	if c.status != Held {
+		r.Status, r.Reason, r.Finished, r.EndedAt = c.status, c.reason, c.finished, sign
+	}
+	c.mu.Unlock()
 	if c.process != nil {
 		r.Watched, r.Start = true, c.process.StartTime()
 	}

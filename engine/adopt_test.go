@@ -95,6 +95,42 @@ func TestG1ClaimsOutliveTheDaemon(t *testing.T) {
 	wantLost(t, err, ReasonExpired)
 }
 
+// TestAFinishAnswersAsBeforeAfterARestart, and so do a release and a loss.
+func TestAFinishAnswersAsBeforeAfterARestart(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	folder := t.TempDir()
+	e, stop := f.run(folder)
+	finished, _ := claimed(t, e, "finished", "t")
+	if _, err := step(t, e, finished, "online", AssetOffline, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Finish(t.Context(), finished.ID, agent, "done"); err != nil {
+		t.Fatal(err)
+	}
+	released, _ := claimed(t, e, "released", "t")
+	if err := e.Release(t.Context(), released.ID, agent); err != nil {
+		t.Fatal(err)
+	}
+	forced, _ := claimed(t, e, "forced", "t")
+	if err := e.Force(t.Context(), forced.ID, "1/0"); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	e, _ = f.run(folder)
+	if ticket, err := e.Finish(t.Context(), finished.ID, agent, "done"); err != nil || ticket.State != Finished {
+		t.Errorf("finish again: %+v, %v", ticket, err)
+	}
+	if err := e.Release(t.Context(), released.ID, agent); err != nil {
+		t.Errorf("release again: %v", err)
+	}
+	_, err := e.Heartbeat(t.Context(), forced.ID, agent)
+	wantLost(t, err, ReasonForced)
+	if list := e.Claims(0); len(list) != 0 {
+		t.Errorf("held: %+v", list)
+	}
+}
+
 // TestADowntimeIsNotTheAgentsSilence: but what it was silent before still counts.
 func TestADowntimeIsNotTheAgentsSilence(t *testing.T) {
 	t.Parallel()

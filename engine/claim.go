@@ -87,9 +87,15 @@ func (e *Engine) conclude(c *claim, status Status, reason Reason) bool {
 	c.mu.Unlock()
 
 	e.metrics.ended.WithLabelValues(string(reason)).Inc()
-	e.claims.end(c, e.now())
+	now := e.now()
+	forgotten := e.claims.end(c, now)
 	e.processes.remove(c)
-	e.journal.forget(c.id)
+	for _, id := range forgotten {
+		e.journal.forget(id)
+	}
+	if kept := e.keep(c, now); status == Released {
+		<-kept // before it is answered, so that the same call answers as before after a crash too
+	}
 	if status == Lost {
 		e.log.Warn("claim lost", "claim", c.id, "ticket", c.ticket.String(), "token", c.token, "reason", reason, "agent", c.agent)
 	}

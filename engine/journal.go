@@ -34,6 +34,11 @@ type record struct {
 	Since     time.Time     `json:"since"`
 	Started   time.Duration `json:"started"`
 	Sign      time.Duration `json:"sign,omitempty"`
+
+	Status   Status        `json:"status,omitempty"` // empty: held
+	Reason   Reason        `json:"reason,omitempty"`
+	Finished bool          `json:"finished,omitempty"`
+	EndedAt  time.Duration `json:"ended_at,omitempty"`
 }
 
 // journal keeps this host's claims for the daemon's next start, in a file named after the boot: no claim outlives that. It is

@@ -87,8 +87,8 @@ func (r *registry) add(c *claim) {
 	r.metrics.held.Inc()
 }
 
-// end keeps a claim that is no longer held among those that are remembered.
-func (r *registry) end(c *claim, now time.Duration) {
+// end keeps a claim that is no longer held among those that are remembered, and returns those that are so no more.
+func (r *registry) end(c *claim, now time.Duration) (forgotten []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dropLocked(c.uid)
@@ -97,11 +97,26 @@ func (r *registry) end(c *claim, now time.Duration) {
 		delete(r.byAsset, c.ticket.Asset)
 	}
 	r.metrics.held.Dec()
+	return r.rememberLocked(c, now)
+}
+
+func (r *registry) rememberLocked(c *claim, now time.Duration) (forgotten []string) {
 	r.past = append(r.past, ended{c, now})
 	for len(r.past) > rememberMost || len(r.past) > 0 && now-r.past[0].at > rememberFor {
+		forgotten = append(forgotten, r.past[0].claim.id)
 		delete(r.byID, r.past[0].claim.id)
 		r.past = r.past[1:]
 	}
+	return forgotten
+}
+
+// recall remembers a claim that ended in an earlier run.
+func (r *registry) recall(c *claim, at time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.awaited, c.id)
+	r.byID[c.id] = c
+	r.rememberLocked(c, at)
 }
 
 // get finds a claim that uid may use: its own, or anyone's for root.

@@ -14,7 +14,7 @@ local held = redis.call('GET', LOCK)
 local ended = held and held == g[2] and held or ''
 nobody(g[1], ARGV[12], ended)
 redis.call('DEL', LOCK)
-redis.call('PUBLISH', ARGV[9], ARGV[10])
+redis.pcall('PUBLISH', ARGV[9], ARGV[10])
 local task = g[3] and string.match(g[3], '([^/]*)$')
 if task and ended ~= '' then
   local ticket, log, refused = ARGV[14] .. task, ARGV[15] .. task, ARGV[16] .. task

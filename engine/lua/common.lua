@@ -111,6 +111,6 @@ end
 local function free()
   if redis.call('GET', LOCK) == NONCE then
     redis.call('DEL', LOCK)
-    redis.call('PUBLISH', ARGV[9], ARGV[10])
+    redis.pcall('PUBLISH', ARGV[9], ARGV[10])
   end
 end

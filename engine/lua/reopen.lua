@@ -25,7 +25,7 @@ if g[3] == ID then
   redis.call('HSET', TICKET, 'token', token)
   if redis.call('GET', LOCK) == g[2] then
     redis.call('DEL', LOCK)
-    redis.call('PUBLISH', ARGV[9], ARGV[10])
+    redis.pcall('PUBLISH', ARGV[9], ARGV[10])
   end
 end
 local keep = ',asset,task,flow,state,run,revision,token,request,intents,created_at,updated_at,'
