@@ -5,7 +5,6 @@ package notifier
 
 import (
 	"fmt"
-	"net/http"
 	"os"
 	"strings"
 	"syscall"
@@ -31,18 +30,16 @@ type Result struct {
 }
 
 // answered decides what an HTTP status means.
-func answered(code int, h http.Header, from, answer string, now time.Time) Result {
-	r := Result{Error: fmt.Sprintf("HTTP %d from %s", code, from)}
-	if answer != "" {
-		r.Error += ": " + answer
-	}
+func answered(reply reply, from string, now time.Time) Result {
+	code := reply.code
+	r := Result{Error: withDetail(fmt.Sprintf("HTTP %d from %s", code, from), reply.body)}
 	switch {
 	case code >= 200 && code < 300:
 		return Result{Status: outbox.Sent}
 	case code == 408, code == 425, code == 429, code == 503:
-		r.Status, r.RetryAfter = outbox.Pending, retryAfter(h, now)
+		r.Status, r.RetryAfter = outbox.Pending, retryAfter(reply.header, now)
 	case code == 409, code >= 500: // RFC 9110 section 15: what is above 599 counts as 5xx
-		r.Status, r.RetryAfter, r.Doubtful = outbox.Pending, retryAfter(h, now), true
+		r.Status, r.RetryAfter, r.Doubtful = outbox.Pending, retryAfter(reply.header, now), true
 	case code >= 300 && code < 400:
 		r.Status = outbox.Dead
 		r.Error = fmt.Sprintf("HTTP %d from %s: redirects are not followed; the channel's url must be the final one", code, from)
