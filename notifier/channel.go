@@ -29,15 +29,19 @@ type Delivery struct {
 type channel struct {
 	name       string
 	kind       string // the configured type
+	language   string
 	timeout    time.Duration
 	atMostOnce bool
 	sender     Sender
 	breaker    breaker
-	rate       *rate // nil: no limit
+	rates      rates
 }
 
 func newChannel(cc ChannelConfig, c *Config) (*channel, error) {
-	ch := &channel{name: cc.Name, kind: cc.Type, timeout: cmp.Or(cc.Timeout, DefaultTimeout), atMostOnce: cc.AtMostOnce}
+	ch := &channel{
+		name: cc.Name, kind: cc.Type, language: cmp.Or(cc.Language, DefaultLanguage), timeout: cmp.Or(cc.Timeout, DefaultTimeout),
+		atMostOnce: cc.AtMostOnce,
+	}
 	switch {
 	case cc.Name == "":
 		return nil, errors.New("name is missing")
@@ -45,18 +49,26 @@ func newChannel(cc ChannelConfig, c *Config) (*channel, error) {
 		return nil, fmt.Errorf("timeout must be positive, not %v", cc.Timeout)
 	}
 	var err error
-	if ch.rate, err = parseRate(cc.Rate); err != nil {
+	limits := robotKinds[cc.Type].rates
+	if cc.Rate != "" {
+		limits = []string{cc.Rate}
+	}
+	if ch.rates, err = parseRates(limits); err != nil {
 		return nil, err
 	}
 	switch cc.Type {
 	case "webhook":
 		ch.sender, err = newWebhook(cc, c.Version)
+	case "slack", "wecom", "dingtalk", "feishu":
+		ch.sender, err = newRobot(cc, c.Version)
+	case "mail":
+		ch.sender, err = newMailer(cc)
 	case "exec":
 		ch.sender, err = newCommand(cc)
 	case "log":
 		ch.sender = &logger{logger: c.Logger, output: c.Output}
 	default:
-		err = fmt.Errorf("there is no type %q; there are webhook, exec and log", cc.Type)
+		err = fmt.Errorf("there is no type %q; there are webhook, slack, wecom, dingtalk, feishu, mail, exec and log", cc.Type)
 	}
 	return ch, err
 }
@@ -64,10 +76,10 @@ func newChannel(cc ChannelConfig, c *Config) (*channel, error) {
 // admit asks whether the channel may be used now; if not, wait is positive. What is not used after all is given back with
 // withdraw.
 func (ch *channel) admit(now time.Time) (wait time.Duration) {
-	if wait = ch.breaker.admit(now); wait > 0 || ch.rate == nil {
+	if wait = ch.breaker.admit(now); wait > 0 {
 		return wait
 	}
-	if wait = ch.rate.admit(now); wait > 0 {
+	if wait = ch.rates.admit(now); wait > 0 {
 		ch.breaker.withdraw()
 	}
 	return wait
@@ -75,7 +87,5 @@ func (ch *channel) admit(now time.Time) (wait time.Duration) {
 
 func (ch *channel) withdraw() {
 	ch.breaker.withdraw()
-	if ch.rate != nil {
-		ch.rate.withdraw()
-	}
+	ch.rates.withdraw()
 }

@@ -25,6 +25,7 @@ const (
 	DefaultRetryMax   = 5 * time.Minute
 	DefaultGiveUp     = 24 * time.Hour
 	DefaultTimeout    = 10 * time.Second
+	DefaultLanguage   = "en"
 )
 
 // leaseSlack is what an attempt's lease is longer than the channel's time-out.
@@ -52,16 +53,28 @@ type Message struct {
 // ChannelConfig is one configured channel; daemon fills it from the configuration file, with secrets read.
 type ChannelConfig struct {
 	Name        string
-	Type        string // webhook, exec, log
+	Type        string // webhook, slack, wecom, dingtalk, feishu, mail, exec, log
 	URL         string
-	Secret      []byte        // webhook: the decoded whsec_ key; nil: not signed
+	Secret      []byte        // webhook: the decoded whsec_ key; dingtalk, feishu: as it is given out; nil: not signed
 	Command     []string      // exec: the argument list
 	Timeout     time.Duration // of one attempt as a whole. Defaults to 10 s
 	AtMostOnce  bool
 	MinSeverity string
 	Flows       []string
-	Rate        string // at most so many attempts, like 20/m (s, m or h); empty: no limit
-	Insecure    bool   // allows http:// to another host
+	Rate        string // at most so many attempts, like 20/m (s, m or h). Defaults to what the robot bears, or to no limit
+	Insecure    bool   // allows http:// to another host, and mail without TLS
+
+	// Of what people read: slack, wecom, dingtalk, feishu, mail.
+	Language string   // en, zh. Defaults to en
+	Template string   // of text/template, over the fields of a view. Defaults to Picket's own
+	Mentions []string // of robots: user ids, mobile numbers, @all
+
+	SMTP     string // mail: host:port
+	TLS      string // mail: starttls, implicit, none. Defaults to starttls
+	Username string // mail; empty: no login
+	Password string
+	From     string // mail: an address
+	To       []string
 }
 
 // Config is what New needs.

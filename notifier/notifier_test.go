@@ -21,15 +21,26 @@ func TestNewNamesTheChannelAndWhatWouldBeRight(t *testing.T) {
 	t.Parallel()
 	w := setup(t, nil)
 	for says, channels := range map[string][]ChannelConfig{
-		`channel "": name is missing`:                                             {{Type: "log"}},
-		`channel "a": the name is used twice`:                                     {{Name: "a", Type: "log"}, {Name: "a", Type: "log"}},
-		`channel "a": there is no type "pigeon"; there are webhook, exec and log`: {{Name: "a", Type: "pigeon"}},
-		`channel "a": url is missing`:                                             {{Name: "a", Type: "webhook"}},
-		`channel "a": url must start with https://`:                               {{Name: "a", Type: "webhook", URL: "http://example.com/"}},
-		`channel "a": command is missing`:                                         {{Name: "a", Type: "exec"}},
-		`channel "a": rate must be`:                                               {{Name: "a", Type: "log", Rate: "fast"}},
-		`channel "a": timeout must be positive`:                                   {{Name: "a", Type: "log", Timeout: -1}},
-		`channel "a": the secret is empty`:                                        {{Name: "a", Type: "webhook", URL: "https://h/", Secret: []byte{}}},
+		`channel "": name is missing`:         {{Type: "log"}},
+		`channel "a": the name is used twice`: {{Name: "a", Type: "log"}, {Name: "a", Type: "log"}},
+		`channel "a": there is no type "pigeon"; there are webhook, slack, wecom, dingtalk, feishu, mail, exec and log`: {{Name: "a", Type: "pigeon"}},
+		`channel "a": url is missing`:                                         {{Name: "a", Type: "webhook"}},
+		`channel "a": url must start with https://`:                           {{Name: "a", Type: "webhook", URL: "http://example.com/"}},
+		`channel "a": there is no language "fr"`:                              {{Name: "a", Type: "slack", URL: "https://example.com/", Language: "fr"}},
+		`channel "a": a wecom channel has no secret`:                          {{Name: "a", Type: "wecom", URL: "https://example.com/", Secret: []byte("s")}},
+		`channel "a": cannot parse the template`:                              {{Name: "a", Type: "feishu", URL: "https://example.com/", Template: "{{"}},
+		`channel "a": cannot use the template`:                                {{Name: "a", Type: "feishu", URL: "https://example.com/", Template: "{{.Nothing}}"}},
+		`channel "a": smtp must be like`:                                      {{Name: "a", Type: "mail", SMTP: "example.com"}},
+		`channel "a": tls must be starttls, implicit or none, not "ssl"`:      {{Name: "a", Type: "mail", SMTP: "example.com:25", TLS: "ssl"}},
+		`channel "a": tls must be starttls or implicit; none is for loopback`: {{Name: "a", Type: "mail", SMTP: "example.com:25", TLS: "none"}},
+		`channel "a": username and password go together`:                      {{Name: "a", Type: "mail", SMTP: "example.com:25", Username: "u"}},
+		`channel "a": a password needs tls`:                                   {{Name: "a", Type: "mail", SMTP: "127.0.0.1:25", TLS: "none", Username: "u", Password: "p"}},
+		`channel "a": to is missing`:                                          {{Name: "a", Type: "mail", SMTP: "example.com:25", From: "a@example.com"}},
+		`channel "a": "nobody" is not a mail address`:                         {{Name: "a", Type: "mail", SMTP: "example.com:25", From: "a@example.com", To: []string{"nobody"}}},
+		`channel "a": command is missing`:                                     {{Name: "a", Type: "exec"}},
+		`channel "a": rate must be`:                                           {{Name: "a", Type: "log", Rate: "fast"}},
+		`channel "a": timeout must be positive`:                               {{Name: "a", Type: "log", Timeout: -1}},
+		`channel "a": the secret is empty`:                                    {{Name: "a", Type: "webhook", URL: "https://h/", Secret: []byte{}}},
 	} {
 		c := w.config
 		c.Channels = channels

@@ -4,7 +4,11 @@
 package notifier
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"net/textproto"
 	"os"
 	"strings"
 	"syscall"
@@ -26,7 +30,7 @@ type Result struct {
 	// tried again then.
 	Doubtful   bool
 	RetryAfter time.Duration // as the receiver wished, or 0
-	Error      string        // without secrets; empty when sent
+	Error      string        // without secrets; when sent, empty or who did not get it
 }
 
 // answered decides what an HTTP status means.
@@ -49,12 +53,83 @@ func answered(reply reply, from string, now time.Time) Result {
 	return r
 }
 
+// robotCodes says what the codes in a robot's answers mean. 0 is success.
+type robotCodes struct {
+	of   map[int]verdict
+	slow time.Duration // how long to wait when told to slow down
+}
+
+// verdict is what a code means.
+type verdict int
+
+const (
+	refused  verdict = iota + 1 // for good
+	slowDown                    // not now, and nothing was done
+	busy                        // not now, and whether it was done is not known
+)
+
+// answered decides what a robot's answer means. Robots say in the body what went wrong, also with HTTP 200. A code that
+// nothing is known of is tried again, because what is given up is lost; one with an HTTP status above 299 means what that says.
+func (c *robotCodes) answered(r reply, from string, now time.Time) Result {
+	var a struct {
+		ErrCode    *int   `json:"errcode"`
+		ErrMsg     string `json:"errmsg"`
+		Code       *int   `json:"code"`
+		Msg        string `json:"msg"`
+		StatusCode *int   `json:"StatusCode"`
+	}
+	good := r.code >= 200 && r.code < 300
+	err := json.Unmarshal(r.raw, &a)
+	code := cmp.Or(a.ErrCode, a.Code, a.StatusCode)
+	switch {
+	case err != nil || code == nil:
+		if good {
+			return unanswered(true, withDetail(fmt.Sprintf("HTTP %d from %s without a robot's code", r.code, from), r.body))
+		}
+		return answered(r, from, now)
+	case *code == 0:
+		return answered(r, from, now)
+	}
+	result := Result{Error: withDetail(fmt.Sprintf("code %d from %s", *code, from), r.hide(cmp.Or(a.ErrMsg, a.Msg)))}
+	switch meaning := c.of[*code]; {
+	case meaning == refused:
+		result.Status = outbox.Dead
+	case meaning == slowDown:
+		result.Status, result.RetryAfter = outbox.Pending, max(retryAfter(r.header, now), c.slow)
+	case meaning == busy || good:
+		result.Status, result.Doubtful = outbox.Pending, true
+	default:
+		return answered(r, from, now)
+	}
+	return result
+}
+
 // unanswered decides what the lack of an HTTP answer means: if nothing of the request went out, nothing can have arrived.
 func unanswered(begun bool, reason string) Result {
 	if begun {
 		return Result{Status: outbox.Unknown, Error: reason}
 	}
 	return Result{Status: outbox.Pending, Error: reason}
+}
+
+// mailed decides what a failure to hand over a mail means: by the code of the server's answer (RFC 5321 section 4.2.1), 0 when
+// there is none. Until all of a mail went out, no server delivers it.
+func mailed(code int, ended bool, reason string) Result {
+	switch {
+	case code >= 500:
+		return Result{Status: outbox.Dead, Error: reason}
+	case code > 0:
+		return Result{Status: outbox.Pending, Error: reason}
+	}
+	return unanswered(ended, reason)
+}
+
+// smtpCode is that of a mail server's answer, 0 if err is something else.
+func smtpCode(err error) int {
+	if said, ok := errors.AsType[*textproto.Error](err); ok {
+		return said.Code
+	}
+	return 0
 }
 
 // The exit codes of sysexits.h that mean something here.

@@ -52,7 +52,7 @@ func newPoster(cc ChannelConfig, version string) (poster, error) {
 	}
 	timeout := cmp.Or(cc.Timeout, DefaultTimeout)
 	return poster{
-		url: cc.URL, shown: u.Scheme + "://" + u.Host, secrets: secretsOf(u), agent: "picket/" + version,
+		url: cc.URL, shown: u.Scheme + "://" + u.Host, secrets: secretsOf(cc.URL), agent: "picket/" + version,
 		client: &http.Client{
 			Transport: &http.Transport{
 				// net/http goes on with both after the request was given up, so they need ends of their own.
@@ -73,9 +73,13 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// secretsOf blanks the parts of a URL that may be secrets, in case a receiver's answer or an error repeats them.
-func secretsOf(u *url.URL) *strings.Replacer {
-	parts := []string{u.String(), u.RequestURI(), u.Path}
+// secretsOf blanks the parts of a URL that may be secrets, and others, in case a receiver's answer or an error repeats them.
+func secretsOf(from string, others ...string) *strings.Replacer {
+	u, err := url.Parse(from)
+	if err != nil {
+		return blank(append(others, from))
+	}
+	parts := append(others, u.String(), u.RequestURI(), u.Path)
 	if password, ok := u.User.Password(); ok {
 		parts = append(parts, password, u.User.Username())
 	}
@@ -96,12 +100,13 @@ func blank(parts []string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// reply is an HTTP answer; its body without secrets.
+// reply is an HTTP answer.
 type reply struct {
 	code   int
 	header http.Header
-	body   string
-	broken bool // the body was not read to its end
+	raw    []byte
+	body   string              // raw without secrets
+	hide   func(string) string // takes secrets out
 }
 
 // post makes one attempt. failed is set when there is no answer. Of an answer's body at most limit bytes are read; of a good
@@ -127,13 +132,13 @@ func (p poster) post(ctx context.Context, to string, body []byte, head http.Head
 		return fail(begun.Load(), p.reason(ctx, err, begun.Load()))
 	}
 	defer resp.Body.Close()
-	r = reply{code: resp.StatusCode, header: resp.Header}
+	r = reply{code: resp.StatusCode, header: resp.Header, hide: p.secrets.Replace}
 	if resp.StatusCode >= 300 {
 		limit = max(limit, maxError)
 	}
 	if limit > 0 {
-		got, err := io.ReadAll(io.LimitReader(resp.Body, limit))
-		r.body, r.broken = p.secrets.Replace(string(got)), err != nil
+		r.raw, _ = io.ReadAll(io.LimitReader(resp.Body, limit)) // half an answer is better than none
+		r.body = r.hide(string(r.raw))
 	}
 	return r, nil
 }

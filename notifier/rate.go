@@ -24,11 +24,39 @@ type rate struct {
 	passed []time.Time // of the last period, oldest first; at most n
 }
 
-// parseRate reads a form like 20/m. An empty one is no limit: nil.
-func parseRate(s string) (*rate, error) {
-	if s == "" {
-		return nil, nil
+// rates are limits that hold together.
+type rates []*rate
+
+func parseRates(all []string) (rates, error) {
+	var parsed rates
+	for _, s := range all {
+		r, err := parseRate(s)
+		if err != nil {
+			return nil, err
+		}
+		parsed = append(parsed, r)
 	}
+	return parsed, nil
+}
+
+func (rs rates) admit(now time.Time) (wait time.Duration) {
+	for i, r := range rs {
+		if wait = r.admit(now); wait > 0 {
+			rs[:i].withdraw()
+			return wait
+		}
+	}
+	return 0
+}
+
+func (rs rates) withdraw() {
+	for _, r := range rs {
+		r.withdraw()
+	}
+}
+
+// parseRate reads a form like 20/m.
+func parseRate(s string) (*rate, error) {
 	count, unit, _ := strings.Cut(s, "/")
 	period := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}[unit]
 	n, err := strconv.Atoi(count)
