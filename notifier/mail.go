@@ -97,6 +97,9 @@ func (m *mailer) Render(msg Message) ([]byte, error) {
 		out.SetBodyString(mail.TypeTextPlain, text)
 		var b bytes.Buffer
 		_, err := out.WriteTo(&b)
+		if !bytes.HasSuffix(b.Bytes(), []byte("\r\n")) {
+			b.WriteString("\r\n") // SMTP would add it
+		}
 		return b.Bytes(), err
 	})
 }

@@ -115,10 +115,10 @@ func unanswered(begun bool, reason string) Result {
 // mailed decides what a failure to hand over a mail means: by the code of the server's answer (RFC 5321 section 4.2.1), 0 when
 // there is none. Until all of a mail went out, no server delivers it.
 func mailed(code int, ended bool, reason string) Result {
-	switch {
-	case code >= 500:
+	switch code / 100 {
+	case 5:
 		return Result{Status: outbox.Dead, Error: reason}
-	case code > 0:
+	case 4:
 		return Result{Status: outbox.Pending, Error: reason}
 	}
 	return unanswered(ended, reason)

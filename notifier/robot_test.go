@@ -37,13 +37,18 @@ func says(status int, body string) http.HandlerFunc {
 
 func sendTo(t *testing.T, s Sender, timeout time.Duration) Result {
 	t.Helper()
-	body, err := s.Render(someMessage)
+	return sendMessage(t, s, someMessage, timeout)
+}
+
+func sendMessage(t *testing.T, s Sender, m Message, timeout time.Duration) Result {
+	t.Helper()
+	body, err := s.Render(m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), timeout, errors.New("the time-out is over"))
 	defer cancel()
-	return s.Send(ctx, Delivery{Key: someMessage.Key, Body: body})
+	return s.Send(ctx, Delivery{Key: m.Key, Body: body})
 }
 
 // TestEveryCodeOfTheRobots goes through the codes that their documentation names, inside HTTP 200 and outside.

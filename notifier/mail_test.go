@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package notifier
+
+import (
+	"crypto/x509"
+	"io"
+	"mime"
+	"mime/quotedprintable"
+	netmail "net/mail"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/picketd/picket/outbox"
+)
+
+func login(cc *ChannelConfig) { cc.Username, cc.Password = "picket", "correct horse" }
+
+func TestAMailArrives(t *testing.T) {
+	t.Parallel()
+	implicit := func(s *mailServer) { s.implicit = true }
+	for _, c := range []struct {
+		name   string
+		server []func(*mailServer)
+		mailer []func(*ChannelConfig)
+		secure bool
+		user   string
+	}{
+		{"starttls", nil, []func(*ChannelConfig){login}, true, "/picket/correct horse"},
+		{"implicit", []func(*mailServer){implicit}, []func(*ChannelConfig){login, func(cc *ChannelConfig) { cc.TLS = "implicit" }}, true, "/picket/correct horse"},
+		{"none", []func(*mailServer){func(s *mailServer) { s.noTLS = true }}, []func(*ChannelConfig){func(cc *ChannelConfig) { cc.TLS = "none" }}, false, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newMailServer(t, c.server...)
+			m := s.mailer(t, append(c.mailer, in("zh"))...)
+			message := someMessage
+			message.Text = ".\r\n.一个点\nfrom a@example.com\n" + strings.Repeat("漏洞", 5000)
+			body := rendered(t, m, message)
+			for range 2 {
+				if got := m.Send(t.Context(), Delivery{Key: message.Key, Body: []byte(body)}); got != sentResult {
+					t.Fatalf("got %+v", got)
+				}
+			}
+			mails := s.mails()
+			if len(mails) != 2 || mails[0].body != body || mails[1].body != body {
+				t.Fatalf("%d mails came, or other bytes than\n%.500s", len(mails), body)
+			}
+			got := mails[0]
+			if !strings.HasPrefix(got.from, "FROM:<picket@example.com>") || strings.Join(got.to, " ") != "TO:<a@example.com> TO:<b@example.com>" ||
+				got.secure != c.secure || got.user != c.user {
+				t.Errorf("it came as %+v", got)
+			}
+			parsed, err := netmail.ReadMessage(strings.NewReader(got.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			subject, err := new(mime.WordDecoder).DecodeHeader(parsed.Header.Get("Subject"))
+			if err != nil || subject != "【严重】OpenSSH is old" {
+				t.Errorf("the subject is %q, %v", subject, err)
+			}
+			if id := parsed.Header.Get("Message-Id"); id != "<"+webhookID(message.Key)+"@picket.example.com>" {
+				t.Errorf("its id is %s", id)
+			}
+			if date, err := parsed.Header.Date(); err != nil || !date.Equal(message.At) {
+				t.Errorf("its date is %v, %v", date, err)
+			}
+			text, err := io.ReadAll(quotedprintable.NewReader(parsed.Body))
+			if err != nil || !strings.HasPrefix(string(text), ".\r\n.一个点\r\n") || !strings.Contains(string(text), "编号："+shortID(message.Key)) {
+				t.Errorf("its text is %.200s, %v", text, err)
+			}
+		})
+	}
+}
+
+func TestKindsOfMailFailure(t *testing.T) {
+	t.Parallel()
+	old := someMessage
+	fresh := someMessage
+	fresh.At = time.Now()
+	tests := []struct {
+		name          string
+		command, with string
+		message       Message
+		want          outbox.Status
+		says          string
+	}{
+		{"a busy server", "greeting", "421 later", old, outbox.Pending, "421 later"},
+		{"no service", "greeting", "554 no", old, outbox.Dead, "554 no"},
+		{"a silent server", "greeting", "hang", old, outbox.Pending, "the time-out is over"},
+		{"a slow server", "greeting", "trickle", old, outbox.Pending, "the time-out is over"},
+		{"no TLS now", "STARTTLS", "454 TLS not available", old, outbox.Pending, "454"},
+		{"a wrong password", "AUTH", "535 no, AHBpY2tldABjb3JyZWN0IGhvcnNl is not it", old, outbox.Dead, "535 no, [secret] is not it"},
+		{"no login now", "AUTH", "454 later", old, outbox.Pending, "454 later"},
+		{"a sender unwanted", "MAIL", "550 not you", old, outbox.Dead, "550 not you"},
+		{"a sender too much", "MAIL", "452 full", old, outbox.Pending, "452 full"},
+		{"nobody known", "RCPT", "550 who?", old, outbox.Dead, "550 who?"},
+		{"nobody now", "RCPT", "450 later", old, outbox.Pending, "450 later"},
+		{"one unknown", "RCPT TO:<b@", "550 who?", fresh, outbox.Sent, "sent, but not to b@example.com: 550 who?"},
+		{"one later, fresh", "RCPT TO:<b@", "450 later", fresh, outbox.Pending, "450 later"},
+		{"one later, old", "RCPT TO:<b@", "450 later", old, outbox.Sent, "sent, but not to b@example.com: 450 later"},
+		{"closing down", "RCPT TO:<b@", "421 closing", old, outbox.Pending, "421 closing"},
+		{"lost before the mail", "DATA", "hang up", old, outbox.Pending, "does not take the mail"},
+		{"no mail now", "DATA", "451 later", old, outbox.Pending, "451 later"},
+		{"refused content", ".", "554 spam", old, outbox.Dead, "554 spam"},
+		{"no room", ".", "452 full", old, outbox.Pending, "452 full"},
+		{"lost after the mail", ".", "hang up", old, outbox.Unknown, "no receipt from the mail server"},
+		{"no sense after the mail", ".", "354 go on", old, outbox.Unknown, "354 go on"},
+		{"silent after the mail", ".", "hang", old, outbox.Unknown, "the time-out is over"},
+		{"no farewell", "QUIT", "hang up", old, outbox.Sent, ""},
+	}
+	for _, c := range tests {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newMailServer(t)
+			s.answer(c.command, c.with)
+			m := s.mailer(t, login)
+			got := sendMessage(t, m, c.message, time.Second)
+			if got.Status != c.want || got.Doubtful || !strings.Contains(strings.ReplaceAll(got.Error, `"`, ""), c.says) || strings.Contains(got.Error, "correct horse") {
+				t.Errorf("got %+v, want %s with %q", got, c.want, c.says)
+			}
+			if n := len(s.mails()); (n > 0) != (c.want == outbox.Sent || c.command == ".") {
+				t.Errorf("%d mails came", n)
+			}
+		})
+	}
+}
+
+func TestAMailNeedsTheTLSThatIsConfigured(t *testing.T) {
+	t.Parallel()
+	stripped := newMailServer(t, func(s *mailServer) { s.noTLS = true })
+	stranger := newMailServer(t)
+	stranger.roots = x509.NewCertPool()
+	for says, s := range map[string]*mailServer{"STARTTLS": stripped, "certificate": stranger} {
+		m := s.mailer(t, login)
+		if got := sendMessage(t, m, someMessage, time.Second); got.Status != outbox.Pending || !strings.Contains(got.Error, says) {
+			t.Errorf("got %+v", got)
+		}
+		if len(s.mails()) > 0 {
+			t.Error("the mail went out")
+		}
+	}
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package notifier
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/picketd/picket/outbox"
+)
+
+func TestATestMessage(t *testing.T) {
+	t.Parallel()
+	failure := Result{Status: outbox.Dead, Error: "no\x1b such group"}
+	w := setup(t, func(_ context.Context, s send) Result {
+		if s.channel == "broken" {
+			return failure
+		}
+		return sentResult
+	}, ChannelConfig{Name: "ops", Language: "zh", Rate: "1/h"}, ChannelConfig{Name: "broken"})
+	got, err := w.Test(t.Context(), "ops", "high")
+	if err != nil || got.Result != sentResult || got.Type != "log" {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	sent := w.sent()
+	body := string(sent[0].Body)
+	if len(sent) != 1 || shortID(sent[0].Key) != got.ID || !strings.Contains(body, "测试消息") || !strings.Contains(body, `"severity":"high"`) {
+		t.Errorf("sent %s as %s, want id %s", body, sent[0].Key, got.ID)
+	}
+	if got, err := w.Test(t.Context(), "ops", "high"); err != nil || got.Result.Status != outbox.Pending || got.Result.RetryAfter < 59*time.Minute {
+		t.Errorf("past its rate: %+v, %v", got, err)
+	}
+	if got, err := w.Test(t.Context(), "broken", "info"); err != nil || got.Result.Status != outbox.Dead || got.Result.Error != "no such group" {
+		t.Errorf("broken: %+v, %v", got, err)
+	}
+	if _, err := w.Test(t.Context(), "none", "info"); !errors.Is(err, ErrNoChannel) {
+		t.Errorf("none: %v", err)
+	}
+	if len(w.asked()) > 0 || len(w.told()) > 0 || w.store.Stats().Ready > 0 {
+		t.Error("ticket or outbox know of it")
+	}
+}
