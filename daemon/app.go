@@ -89,7 +89,7 @@ func New(c Config, o Options) (*Daemon, error) {
 	}, nil
 }
 
-// notifierChannels are the channels with their secrets.
+// notifierChannels are the channels with what is in their files.
 func (c Config) notifierChannels() ([]notifier.ChannelConfig, error) {
 	var channels []notifier.ChannelConfig
 	for _, ch := range c.Channels {
@@ -101,9 +101,19 @@ func (c Config) notifierChannels() ([]notifier.ChannelConfig, error) {
 		if err != nil {
 			return nil, err
 		}
+		password, err := ch.password()
+		if err != nil {
+			return nil, err
+		}
+		template, err := ch.template()
+		if err != nil {
+			return nil, err
+		}
 		channels = append(channels, notifier.ChannelConfig{
 			Name: ch.Name, Type: ch.Type, URL: url, Secret: secret, Command: ch.Command, Timeout: time.Duration(ch.Timeout),
 			AtMostOnce: ch.AtMostOnce, MinSeverity: ch.MinSeverity, Flows: ch.Flows, Rate: ch.Rate, Insecure: ch.Insecure,
+			Language: ch.Language, Template: template, Mentions: ch.Mentions,
+			SMTP: ch.SMTP, TLS: ch.TLS, Username: ch.Username, Password: password, From: ch.From, To: ch.To,
 		})
 	}
 	return channels, nil

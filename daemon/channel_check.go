@@ -21,8 +21,11 @@ import (
 
 var (
 	severities   = []string{"info", "low", "medium", "high", "critical"} // lowest first
-	channelTypes = []string{"webhook", "exec", "log"}
-	laterTypes   = []string{"slack", "wecom", "dingtalk", "feishu", "mail"}
+	channelTypes = []string{"webhook", "slack", "wecom", "dingtalk", "feishu", "mail", "exec", "log"}
+	robotTypes   = []string{"slack", "wecom", "dingtalk", "feishu"}
+	signedTypes  = []string{"webhook", "dingtalk", "feishu"}
+	urlTypes     = append([]string{"webhook"}, robotTypes...)
+	proseTypes   = append(slices.Clone(robotTypes), "mail") // what people read
 
 	channelForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	rateForm    = regexp.MustCompile(`^[1-9][0-9]{0,5}/[smh]$`)
@@ -38,18 +41,17 @@ func (ch Channel) check(k *checker, at string) {
 		_, err := engine.LookupFlow(name)
 		k.demand(err == nil && name != "", at+"flows", "%q is not a known flow: write \"asset-inference\"", name)
 	}
-	switch {
-	case slices.Contains(laterTypes, ch.Type):
-		k.demand(false, at+"type", "%q is not available in this version: write one of %s", ch.Type, strings.Join(channelTypes, ", "))
-		return
-	case !slices.Contains(channelTypes, ch.Type):
+	if !slices.Contains(channelTypes, ch.Type) {
 		k.demand(false, at+"type", "%q is not known: write one of %s", ch.Type, strings.Join(channelTypes, ", "))
 		return
 	}
 	ch.checkFields(k, at)
+	ch.checkProse(k, at)
 	switch ch.Type {
-	case "webhook":
-		ch.checkWebhook(k, at)
+	case "webhook", "slack", "wecom", "dingtalk", "feishu":
+		ch.checkURL(k, at)
+	case "mail":
+		ch.checkMail(k, at)
 	case "exec":
 		k.demand(len(ch.Command) > 0, at+"command", "is missing: write the program's absolute path and its arguments, such as [\"/usr/local/bin/page\", \"--now\"]")
 		if len(ch.Command) > 0 {
@@ -61,22 +63,32 @@ func (ch Channel) check(k *checker, at string) {
 
 // checkFields refuses the keys that mean nothing for the channel's type.
 func (ch Channel) checkFields(k *checker, at string) {
+	mail := []string{"mail"}
 	for _, f := range []struct {
 		key  string
 		set  bool
-		only string
+		only []string
 	}{
-		{"url", ch.URL != "", "webhook"},
-		{"url_file", ch.URLFile != "", "webhook"},
-		{"secret_file", ch.SecretFile != "", "webhook"},
-		{"insecure", ch.Insecure, "webhook"},
-		{"command", len(ch.Command) > 0, "exec"},
+		{"url", ch.URL != "", urlTypes},
+		{"url_file", ch.URLFile != "", urlTypes},
+		{"secret_file", ch.SecretFile != "", signedTypes},
+		{"insecure", ch.Insecure, append(slices.Clone(urlTypes), "mail")},
+		{"command", len(ch.Command) > 0, []string{"exec"}},
+		{"language", ch.Language != "", proseTypes},
+		{"template_file", ch.TemplateFile != "", proseTypes},
+		{"mentions", len(ch.Mentions) > 0, robotTypes},
+		{"smtp", ch.SMTP != "", mail},
+		{"tls", ch.TLS != "", mail},
+		{"username", ch.Username != "", mail},
+		{"password_file", ch.PasswordFile != "", mail},
+		{"from", ch.From != "", mail},
+		{"to", len(ch.To) > 0, mail},
 	} {
-		k.demand(!f.set || ch.Type == f.only, at+f.key, "is for type = %q only: take it away", f.only)
+		k.demand(!f.set || slices.Contains(f.only, ch.Type), at+f.key, "is for type = \"%s\" only: take it away", strings.Join(f.only, `", "`))
 	}
 }
 
-func (ch Channel) checkWebhook(k *checker, at string) {
+func (ch Channel) checkURL(k *checker, at string) {
 	k.demand(ch.URL == "" || ch.URLFile == "", at+"url_file", "cannot go with url: write one of them")
 	k.demand(ch.URL != "" || ch.URLFile != "", at+"url", "is missing: write it, or the file where it is as url_file")
 	switch {
@@ -87,13 +99,13 @@ func (ch Channel) checkWebhook(k *checker, at string) {
 		_, err := ch.url()
 		k.demand(err == nil, at+"url_file", "%v", err)
 	}
-	if ch.SecretFile != "" {
+	if ch.SecretFile != "" && slices.Contains(signedTypes, ch.Type) {
 		_, err := ch.secret()
 		k.demand(err == nil, at+"secret_file", "%v", err)
 	}
 }
 
-// url is where a webhook goes, from the file if it is in one.
+// url is where a webhook or a robot is, from the file if it is in one.
 func (ch Channel) url() (string, error) {
 	if ch.URLFile == "" {
 		return ch.URL, nil
@@ -108,14 +120,19 @@ func (ch Channel) url() (string, error) {
 	return u, nil
 }
 
-// secret is the key that signs a webhook, nil for none.
+// secret is the key that signs, nil for none.
 func (ch Channel) secret() ([]byte, error) {
 	if ch.SecretFile == "" {
 		return nil, nil
 	}
 	s, err := readSecret(ch.SecretFile)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case ch.Type != "webhook" && (strings.HasPrefix(s, "whsec_") || strings.ContainsAny(s, " \t")):
+		return nil, fmt.Errorf("cannot use %s: write the secret as the robot's settings show it, alone", ch.SecretFile)
+	case ch.Type != "webhook":
+		return []byte(s), nil
 	}
 	key, err := notifier.ParseSecret([]byte(s))
 	if err != nil {

@@ -107,17 +107,28 @@ type OutboxConfig struct {
 // Channel is a [[channel]]: one way to notify.
 type Channel struct {
 	Name        string   `toml:"name"`
-	Type        string   `toml:"type"`         // webhook, exec or log
-	URL         string   `toml:"url"`          // of a webhook
+	Type        string   `toml:"type"`         // one of channelTypes
+	URL         string   `toml:"url"`          // of a webhook or a robot
 	URLFile     string   `toml:"url_file"`     // where the URL is, when it is the secret
-	SecretFile  string   `toml:"secret_file"`  // of a webhook: what signs it. Defaults to none, unsigned
+	SecretFile  string   `toml:"secret_file"`  // what signs. Defaults to none, unsigned
 	Command     []string `toml:"command"`      // of an exec
 	Timeout     Duration `toml:"timeout"`      // of one attempt. Defaults to 10s
 	AtMostOnce  bool     `toml:"at_most_once"` // an attempt with an unknown end is not repeated. Defaults to false
 	MinSeverity string   `toml:"min_severity"` // Defaults to info
 	Flows       []string `toml:"flows"`        // Defaults to all
-	Rate        string   `toml:"rate"`         // such as 20/m. Defaults to no limit
-	Insecure    bool     `toml:"insecure"`     // allows http:// to other hosts. Defaults to false
+	Rate        string   `toml:"rate"`         // such as 20/m. Defaults to what a robot bears, else to no limit
+	Insecure    bool     `toml:"insecure"`     // allows http:// to other hosts, and mail without TLS. Defaults to false
+
+	Language     string   `toml:"language"`      // of what people read: en or zh. Defaults to en
+	TemplateFile string   `toml:"template_file"` // of what people read. Defaults to Picket's own
+	Mentions     []string `toml:"mentions"`      // of a robot: user ids, mobile numbers, @all. Defaults to nobody
+
+	SMTP         string   `toml:"smtp"`          // of mail: host:port
+	TLS          string   `toml:"tls"`           // of mail: starttls, implicit or none. Defaults to starttls
+	Username     string   `toml:"username"`      // of mail. Defaults to no login
+	PasswordFile string   `toml:"password_file"` // of mail
+	From         string   `toml:"from"`          // of mail
+	To           []string `toml:"to"`            // of mail
 }
 
 // DefaultConfig is the configuration of an empty file.

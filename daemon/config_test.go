@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/picketd/picket/notifier"
 )
 
 // load writes a configuration file and loads it. In what it says, the file's path is left out.
@@ -73,7 +75,7 @@ func TestG11_WhatIsWrongInTheFileIsALineWithWhatWouldBeRight(t *testing.T) {
 		"[channel]\nname = \"a\"":                "1: channel: can stand more than once: write [[channel]]",
 		"channel = 3":                            "1: channel: must be tables, each under its own [[…]]",
 		"[[channel]]\nnmae = \"ops\"":            "2: channel[0].nmae: is not known: did you mean name?",
-		"[[channel]]\nname = \"a\"\n[channel.x]": "3: channel[0].x: is not known: write one of name, type, url, url_file, secret_file, command, timeout, at_most_once, min_severity, flows, rate, insecure",
+		"[[channel]]\nname = \"a\"\n[channel.x]": "3: channel[0].x: is not known: write one of name, type, url, url_file, secret_file, command, timeout, at_most_once, min_severity, flows, rate, insecure, language, template_file, mentions, smtp, tls, username, password_file, from, to",
 		"channel = [\n { name = 3 },\n]":         "2: channel[0].name: must be a string in quotes",
 		"host = 3":                               "1: host: must be a string in quotes",
 		"[claims]\nmax_per_uid = \"9\"":          "2: claims.max_per_uid: must be a whole number without quotes",
@@ -146,33 +148,52 @@ func TestG11_WhatIsWrongWithAChannelIsALineWithWhatWouldBeRight(t *testing.T) {
 	t.Parallel()
 	secret := write(t, "secret", "hunter2\n")
 	twoLines := write(t, "two", "a\nb\n")
+	webhook := write(t, "webhook", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n")
+	broken := write(t, "broken", "{{.Nothing}}")
+	const smtp = "smtp = \"mail.example.com:587\"\n"
 	for keys, want := range map[string]string{
-		`type = "log"`:                                     "1: channel[0].name: must be 1 to 64 of A-Z a-z 0-9 _ -",
-		`name = "a/b"` + "\n" + `type = "log"`:             "2: channel[0].name: must be 1 to 64 of A-Z a-z 0-9 _ -",
-		`name = "a"`:                                       `1: channel[0].type: "" is not known: write one of webhook, exec, log`,
-		`name = "a"` + "\n" + `type = "pager"`:             `3: channel[0].type: "pager" is not known: write one of webhook, exec, log`,
-		`name = "a"` + "\n" + `type = "wecom"`:             `3: channel[0].type: "wecom" is not available in this version: write one of webhook, exec, log`,
-		`name = "a"` + "\n" + `type = "webhook"`:           "1: channel[0].url: is missing: write it, or the file where it is as url_file",
-		hook(`url = "ftp://h/"`):                           "4: channel[0].url: is not a URL for a webhook: write https://host/path",
-		hook(`url = "https:///path"`):                      "4: channel[0].url: is not a URL for a webhook: write https://host/path",
-		hook(`url = "http://example.com/"`):                "4: channel[0].url: is http://, which anybody on the way can read: write https://, or insecure = true",
-		hook(`url = "http://127.0.0.1.example.com/"`):      "4: channel[0].url: is http://, which anybody on the way can read: write https://, or insecure = true",
-		hook(`url = "https://h/#x"`):                       "4: channel[0].url: has a #fragment, which is never sent: take it away",
-		hook("url = \"https://h/\"\nurl_file = \"/x\""):    "5: channel[0].url_file: cannot go with url: write one of them",
-		hook(`url_file = "/no/such"`):                      "4: channel[0].url_file: cannot read the secret: open /no/such: no such file or directory",
-		hook(fmt.Sprintf("url_file = %q", secret)):         fmt.Sprintf("4: channel[0].url_file: what is in %s is not a URL for a webhook: write https://host/path", secret),
-		hook(fmt.Sprintf("url_file = %q", twoLines)):       fmt.Sprintf("4: channel[0].url_file: %s has more than one line: write the secret alone", twoLines),
-		hook("url = \"https://h/\"\nsecret_file = \"/x\""): "5: channel[0].secret_file: cannot read the secret: open /x: no such file or directory",
-		hook("url = \"https://h/\"\nsecret_file = \"x\""):  `5: channel[0].secret_file: "x" is relative, the name of a systemd credential, but $CREDENTIALS_DIRECTORY is not set: write an absolute path, or give the unit LoadCredential=`,
-		hook("url = \"https://h/\"\ncommand = [\"/x\"]"):   `5: channel[0].command: is for type = "exec" only: take it away`,
-		hook("url = \"https://h/\"\nmin_severity = \"x\""): `5: channel[0].min_severity: "x" is not known: write one of info, low, medium, high, critical`,
-		hook("url = \"https://h/\"\nrate = \"20\""):        `5: channel[0].rate: "20" is not a rate: write a number a second, minute or hour, such as "20/m"`,
-		hook("url = \"https://h/\"\nflows = [\"x\"]"):      `5: channel[0].flows: "x" is not a known flow: write "asset-inference"`,
-		hook("url = \"https://h/\"\nflows = [\"\"]"):       `5: channel[0].flows: "" is not a known flow: write "asset-inference"`,
-		hook("url = \"https://h/\"\ntimeout = \"1ms\""):    "5: channel[0].timeout: is 1ms: write 100ms to 10m",
-		logs("url = \"https://h/\""):                       `4: channel[0].url: is for type = "webhook" only: take it away`,
-		logs("insecure = true"):                            `4: channel[0].insecure: is for type = "webhook" only: take it away`,
-		logs("[[channel]]\nname = \"a\"\ntype = \"log\""):  `5: channel[1].name: "a" is the name of channel[0] too: each needs a name of its own`,
+		`type = "log"`:                                              "1: channel[0].name: must be 1 to 64 of A-Z a-z 0-9 _ -",
+		`name = "a/b"` + "\n" + `type = "log"`:                      "2: channel[0].name: must be 1 to 64 of A-Z a-z 0-9 _ -",
+		`name = "a"`:                                                `1: channel[0].type: "" is not known: write one of webhook, slack, wecom, dingtalk, feishu, mail, exec, log`,
+		`name = "a"` + "\n" + `type = "pager"`:                      `3: channel[0].type: "pager" is not known: write one of webhook, slack, wecom, dingtalk, feishu, mail, exec, log`,
+		`name = "a"` + "\n" + `type = "webhook"`:                    "1: channel[0].url: is missing: write it, or the file where it is as url_file",
+		hook(`url = "ftp://h/"`):                                    "4: channel[0].url: is not a URL for a webhook: write https://host/path",
+		hook(`url = "https:///path"`):                               "4: channel[0].url: is not a URL for a webhook: write https://host/path",
+		hook(`url = "http://example.com/"`):                         "4: channel[0].url: is http://, which anybody on the way can read: write https://, or insecure = true",
+		hook(`url = "http://127.0.0.1.example.com/"`):               "4: channel[0].url: is http://, which anybody on the way can read: write https://, or insecure = true",
+		hook(`url = "https://h/#x"`):                                "4: channel[0].url: has a #fragment, which is never sent: take it away",
+		hook("url = \"https://h/\"\nurl_file = \"/x\""):             "5: channel[0].url_file: cannot go with url: write one of them",
+		hook(`url_file = "/no/such"`):                               "4: channel[0].url_file: cannot read the secret: open /no/such: no such file or directory",
+		hook(fmt.Sprintf("url_file = %q", secret)):                  fmt.Sprintf("4: channel[0].url_file: what is in %s is not a URL for a webhook: write https://host/path", secret),
+		hook(fmt.Sprintf("url_file = %q", twoLines)):                fmt.Sprintf("4: channel[0].url_file: %s has more than one line: write the secret alone", twoLines),
+		hook("url = \"https://h/\"\nsecret_file = \"/x\""):          "5: channel[0].secret_file: cannot read the secret: open /x: no such file or directory",
+		hook("url = \"https://h/\"\nsecret_file = \"x\""):           `5: channel[0].secret_file: "x" is relative, the name of a systemd credential, but $CREDENTIALS_DIRECTORY is not set: write an absolute path, or give the unit LoadCredential=`,
+		hook("url = \"https://h/\"\ncommand = [\"/x\"]"):            `5: channel[0].command: is for type = "exec" only: take it away`,
+		hook("url = \"https://h/\"\nmin_severity = \"x\""):          `5: channel[0].min_severity: "x" is not known: write one of info, low, medium, high, critical`,
+		hook("url = \"https://h/\"\nrate = \"20\""):                 `5: channel[0].rate: "20" is not a rate: write a number a second, minute or hour, such as "20/m"`,
+		hook("url = \"https://h/\"\nflows = [\"x\"]"):               `5: channel[0].flows: "x" is not a known flow: write "asset-inference"`,
+		hook("url = \"https://h/\"\nflows = [\"\"]"):                `5: channel[0].flows: "" is not a known flow: write "asset-inference"`,
+		hook("url = \"https://h/\"\ntimeout = \"1ms\""):             "5: channel[0].timeout: is 1ms: write 100ms to 10m",
+		logs("url = \"https://h/\""):                                `4: channel[0].url: is for type = "webhook", "slack", "wecom", "dingtalk", "feishu" only: take it away`,
+		logs("insecure = true"):                                     `4: channel[0].insecure: is for type = "webhook", "slack", "wecom", "dingtalk", "feishu", "mail" only: take it away`,
+		logs("[[channel]]\nname = \"a\"\ntype = \"log\""):           `5: channel[1].name: "a" is the name of channel[0] too: each needs a name of its own`,
+		robot("slack", `secret_file = "/x"`):                        `5: channel[0].secret_file: is for type = "webhook", "dingtalk", "feishu" only: take it away`,
+		robot("dingtalk", fmt.Sprintf("secret_file = %q", webhook)): fmt.Sprintf("5: channel[0].secret_file: cannot use %s: write the secret as the robot's settings show it, alone", webhook),
+		robot("wecom", `language = "fr"`):                           `5: channel[0].language: "fr" is not known: write one of en, zh`,
+		robot("feishu", `mentions = ["@zhang"]`):                    `5: channel[0].mentions: "@zhang" is nobody: write user ids or mobile numbers, without an @ before them, or "@all"`,
+		robot("feishu", fmt.Sprintf("template_file = %q", broken)):  `5: channel[0].template_file: cannot use the template: template: template:1:2: executing "template" at <.Nothing>: can't evaluate field Nothing in type notifier.view`,
+		robot("feishu", `template_file = "/no/such"`):               "5: channel[0].template_file: cannot read the template: open /no/such: no such file or directory",
+		robot("feishu", `to = ["a@example.com"]`):                   `5: channel[0].to: is for type = "mail" only: take it away`,
+		logs(`language = "en"`):                                     `4: channel[0].language: is for type = "slack", "wecom", "dingtalk", "feishu", "mail" only: take it away`,
+		logs(`mentions = ["@all"]`):                                 `4: channel[0].mentions: is for type = "slack", "wecom", "dingtalk", "feishu" only: take it away`,
+		letter(`smtp = "h"`):                                        `7: channel[0].smtp: "h" is not a mail server: write its name and port, such as "mail.example.com:587"`,
+		letter(smtp + `tls = "ssl"`):                                `8: channel[0].tls: "ssl" is not known: write one of starttls, implicit, none`,
+		letter(smtp + `tls = "none"`):                               "8: channel[0].tls: is none, so anybody on the way can read: write starttls or implicit, or insecure = true",
+		letter(smtp + `username = "u"`):                             "1: channel[0].password_file: is missing: name the file where the password of username is",
+		letter(smtp + fmt.Sprintf("password_file = %q", secret)):    "1: channel[0].username: is missing: write whose password is in password_file",
+		letter("smtp = \"127.0.0.1:25\"\ntls = \"none\"\n" + fmt.Sprintf("username = \"u\"\npassword_file = %q", secret)): `9: channel[0].username: would send a password that anybody on the way can read: take it away, or write tls = "starttls"`,
+		"name = \"a\"\ntype = \"mail\"\nsmtp = \"h:25\"\nfrom = \"a\"\nto = [\"a@example.com\"]":                          `5: channel[0].from: "a" is not a mail address: write one such as "ops@example.com"`,
+		"name = \"a\"\ntype = \"mail\"\nsmtp = \"h:25\"\nfrom = \"a@example.com\"":                                        `1: channel[0].to: is missing: write a list of addresses, such as ["ops@example.com"]`,
 		command(""):                                `1: channel[0].command: is missing: write the program's absolute path and its arguments, such as ["/usr/local/bin/page", "--now"]`,
 		command(`command = ["page"]`):              `4: channel[0].command: "page" is relative: write the program's absolute path`,
 		command(`command = ["/no/such"]`):          "4: channel[0].command: cannot find the program: stat /no/such: no such file or directory",
@@ -189,7 +210,14 @@ func TestG11_WhatIsWrongWithAChannelIsALineWithWhatWouldBeRight(t *testing.T) {
 
 func hook(keys string) string    { return "name = \"a\"\ntype = \"webhook\"\n" + keys }
 func command(keys string) string { return "name = \"a\"\ntype = \"exec\"\n" + keys }
-func logs(keys string) string    { return "name = \"a\"\ntype = \"log\"\n" + keys }
+func robot(kind, keys string) string {
+	return fmt.Sprintf("name = \"a\"\ntype = %q\nurl = \"https://h/x\"\n%s", kind, keys)
+}
+
+func letter(keys string) string {
+	return "name = \"a\"\ntype = \"mail\"\nfrom = \"a@example.com\"\nto = [\"b@example.com\"]\n\n" + keys
+}
+func logs(keys string) string { return "name = \"a\"\ntype = \"log\"\n" + keys }
 
 func TestEverythingWrongIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
@@ -299,5 +327,59 @@ func TestTheFileThatIsMissingIsNamed(t *testing.T) {
 	_, err := LoadConfig("")
 	if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "none.toml") {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhatTheNotifierGetsOfTheChannels(t *testing.T) {
+	t.Parallel()
+	sign, password, url := write(t, "sign", "SECabc123\n"), write(t, "password", "correct horse\n"), write(t, "url", "https://robots.example.com/hook/0123456789\n")
+	template := write(t, "template", "{{.Title}}\n")
+	c, err := load(t, fmt.Sprintf(`
+[[channel]]
+name = "chat"
+type = "dingtalk"
+url_file = %q
+secret_file = %q
+language = "zh"
+template_file = %q
+mentions = ["@all", "13800001111"]
+
+[[channel]]
+name = "letters"
+type = "mail"
+smtp = "mail.example.com:465"
+tls = "implicit"
+username = "picket"
+password_file = %q
+from = "Picket <picket@example.com>"
+to = ["ops@example.com"]
+
+[[channel]]
+name = "open"
+type = "slack"
+url = "https://robots.example.com/hook/0123456789"
+`, url, sign, template, password))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.notifierChannels()
+	if err != nil {
+		t.Fatal(err)
+	}
+	common := notifier.ChannelConfig{Timeout: 10 * time.Second, MinSeverity: "info"}
+	chat, letters, open := common, common, common
+	chat.Name, chat.Type, chat.URL, chat.Secret = "chat", "dingtalk", "https://robots.example.com/hook/0123456789", []byte("SECabc123")
+	chat.Language, chat.Template, chat.Mentions = "zh", "{{.Title}}\n", []string{"@all", "13800001111"}
+	letters.Name, letters.Type, letters.SMTP, letters.TLS, letters.Username, letters.Password = "letters", "mail", "mail.example.com:465", "implicit", "picket", "correct horse"
+	letters.From, letters.To = "Picket <picket@example.com>", []string{"ops@example.com"}
+	open.Name, open.Type, open.URL = "open", "slack", chat.URL
+	if want := []notifier.ChannelConfig{chat, letters, open}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+	if w := strings.Join(c.warnings(), "\n"); !strings.Contains(w, "channel[2].url: the URL of a robot is a secret") || strings.Contains(w, "0123456789") {
+		t.Errorf("the warnings are %s", w)
+	}
+	if s := c.String(); strings.Contains(s, "0123456789") || strings.Contains(s, "horse") || strings.Contains(s, "SECabc") {
+		t.Errorf("a secret shows in %s", s)
 	}
 }

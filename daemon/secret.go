@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 const maxSecret = 64 << 10 // bytes
@@ -71,6 +72,10 @@ func (c Config) warnings() []string {
 	for i, ch := range c.Channels {
 		secret(fmt.Sprintf("channel[%d].secret_file", i), ch.SecretFile)
 		secret(fmt.Sprintf("channel[%d].url_file", i), ch.URLFile)
+		secret(fmt.Sprintf("channel[%d].password_file", i), ch.PasswordFile)
+		if ch.URL != "" && slices.Contains(robotTypes, ch.Type) {
+			w = append(w, fmt.Sprintf("channel[%d].url: the URL of a robot is a secret: write it into a file of its own, and that as url_file", i))
+		}
 		if ch.Insecure {
 			w = append(w, fmt.Sprintf("channel[%d].insecure: what goes out on %q can be read by anybody on the way", i, ch.Name))
 		}
