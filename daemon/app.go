@@ -43,6 +43,7 @@ type Daemon struct {
 	parts     []part // what is started, the last first to stop
 	outbox    *outbox.Store
 	engine    *engine.Engine
+	notifier  *notifier.Notifier
 }
 
 // phase is where a Daemon is in its life.

@@ -76,7 +76,7 @@ func (d *Daemon) startParts(context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.engine = eng
+	d.engine, d.notifier = eng, send
 	d.onStop("the engine", eng.Stop)
 	eng.Start()
 	d.onStop("the notifier", func(ctx context.Context) error {
@@ -107,7 +107,7 @@ func (d *Daemon) awaitRedis(ctx context.Context) error {
 // serve opens the socket last, when all that answers calls is there.
 func (d *Daemon) serve(context.Context) error {
 	server, err := sockapi.New(sockapi.Config{
-		Engine: d.engine, Outbox: d.outbox, Status: d.Status, Ready: d.Ready,
+		Engine: d.engine, Outbox: d.outbox, Status: d.Status, Ready: d.Ready, TestChannel: d.testChannel,
 		Metrics:  promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{}),
 		AdminGID: d.adminGID(), Version: Version().Version, Logger: d.log, Registry: d.registry,
 	})

@@ -96,6 +96,7 @@ var parameterTexts = map[string]string{
 	"id":    "The claim's id.",
 	"asset": "The asset, percent-encoded: a slash is %2F.",
 	"task":  "The task.",
+	"name":  "The channel's name.",
 }
 
 func (d describer) parameters(r route) (params []*huma.Param) {

@@ -84,8 +84,9 @@ func (r router) find(req *http.Request, header http.Header) (*route, params, err
 
 // params are the values of a path's parameters.
 type params struct {
-	id     string // of a claim
-	ticket engine.TicketID
+	id      string // of a claim
+	channel string // its name
+	ticket  engine.TicketID
 }
 
 // match compares a path with a resource's. An error is a parameter that cannot be right.
@@ -126,6 +127,8 @@ func (p *params) set(name, value string) (err error) {
 		}
 	case "{id}":
 		p.id = value
+	case "{name}":
+		p.channel = value
 	default:
 		panic(fmt.Sprintf("sockapi: no rule for the path's parameter %s", name))
 	}

@@ -119,6 +119,10 @@ var routes = []route{
 		admin, handle(resolve(Engine.Settle)), ok(client.TicketBody{}),
 	},
 	{
+		"POST", "/v1/channels/{name}/test", "testChannel", "Send a harmless message on a channel of this daemon, once, and say what came back.",
+		admin, handle(testChannel), ok(client.ChannelTest{}),
+	},
+	{
 		"GET", "/v1/status", "status", "Read what this daemon is and does.",
 		anyone, handle(status), ok(client.Status{}),
 	},

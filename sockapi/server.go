@@ -58,6 +58,9 @@ type Config struct {
 	Ready   func(context.Context) []client.Check
 	Metrics http.Handler // of /metrics
 
+	// TestChannel sends a test message. Its error is engine.ErrUnknownChannel for a name that no channel has.
+	TestChannel func(ctx context.Context, name, severity string) (client.ChannelTest, error)
+
 	AdminGID       *uint32 // the group whose members are admins, beside root; nil: nobody else
 	Version        string  // of the daemon, for the OpenAPI document
 	MaxConns       int     // on the socket, at once; further ones wait. Defaults to 16,384
@@ -81,6 +84,7 @@ type Server struct {
 	outbox      Outbox
 	status      func() client.Status
 	ready       func(context.Context) []client.Check
+	testChannel func(ctx context.Context, name, severity string) (client.ChannelTest, error)
 	adminGID    *uint32
 	metricsPage http.Handler
 	document    http.Handler
@@ -119,6 +123,7 @@ func New(c Config) (*Server, error) {
 		outbox:      c.Outbox,
 		status:      c.Status,
 		ready:       c.Ready,
+		testChannel: c.TestChannel,
 		adminGID:    c.AdminGID,
 		metricsPage: c.Metrics,
 		document:    doc,

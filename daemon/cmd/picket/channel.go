@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+func channelCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "channel",
+		Usage: "the ways to notify that this host has",
+		Subcommands: []*cli.Command{{
+			Name:      "test",
+			Usage:     "send a harmless message, once, and say what came back; exits with 1 when it was not accepted, 75 when it may be later",
+			ArgsUsage: "NAME",
+			Flags:     jsonFlags(&cli.StringFlag{Name: "severity", Usage: "how bad the message says that it is: info, low, medium, high or critical", Value: "info"}),
+			Action:    channelTest,
+		}},
+	}
+}
+
+func channelTest(c *cli.Context) error {
+	args, err := positionals(c, 1)
+	if err != nil {
+		return err
+	}
+	t, err := connect(c).TestChannel(c.Context, args[0], c.String("severity"))
+	if err != nil {
+		return err
+	}
+	if err := answer(c, t, func(w io.Writer) { fmt.Fprintln(w, clean(testText(t))) }); err != nil {
+		return err
+	}
+	switch t.Status {
+	case "sent":
+		return nil
+	case "pending":
+		return &exitError{code: exitTempFail}
+	}
+	return &exitError{code: exitFailed}
+}
+
+func testText(t client.ChannelTest) string {
+	what := map[string]string{
+		"sent":    "accepted the message",
+		"pending": "did not accept the message, and may later",
+		"unknown": "may have got the message, there is no receipt",
+		"dead":    "refused the message",
+	}[t.Status]
+	text := fmt.Sprintf("%s (%s) %s %s after %s", t.Channel, t.Type, what, t.ID, millis(t.TookMS))
+	if t.Error != "" {
+		text += ": " + t.Error
+	}
+	if t.RetryAfterMS > 0 {
+		text += "; try again in " + millis(t.RetryAfterMS)
+	}
+	return text
+}

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package sockapi
+
+import (
+	"cmp"
+	"net/http"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+func testChannel(s *Server, c *call, _ none, b client.ChannelTestRequest) (answer, error) {
+	severity := cmp.Or(b.Severity, "info")
+	s.log.Info("an administrator tests a channel", "channel", c.channel, "severity", severity, "by", c.by())
+	t, err := s.testChannel(c.request.Context(), c.channel, severity)
+	return answer{status: http.StatusOK, body: &t}, err
+}
