@@ -38,6 +38,7 @@ var arrows = map[string][]string{
 	"daemon/cmd/picket-demo": {"sockapi/client"},
 	"examples/agent-go":      {"sockapi/client"},
 	"examples/agent-small":   {"sockapi/client"},
+	"examples/receiver-go":   {},
 }
 
 // onlyIn says where a library may be imported, so that what it is good for stays behind one door. Tests are free.
@@ -48,6 +49,7 @@ var onlyIn = map[string][]string{
 	"github.com/pelletier/go-toml":  {"daemon"},                                               // the configuration
 	"github.com/redis/go-redis":     {"daemon", "engine", "engine/redistest", "daemon/bench"}, // outbox and notifier work without it
 	"github.com/urfave/cli":         {"daemon/cmd/picket"},                                    // the command
+	"github.com/wneessen/go-mail":   {"notifier"},                                             // mail
 	"go.etcd.io/bbolt":              {"engine", "outbox"},                                     // the claims' journal, the intents
 }
 

@@ -36,6 +36,13 @@
 //
 // With its last channel an intent is shut, before that channel is marked as recorded: between the two it is still looked at.
 //
+// # What is frozen
+//
+// Render makes the body once, when the notification is accepted; it is the same on every attempt and from every host. Per attempt
+// a sender adds no more than what the receiver demands: a time and a signature, in headers (webhook), in the URL (dingtalk), or
+// before the first field of the body (feishu). Text for people is in the channel's language, tamed for its receiver and cut to what
+// that takes, and has the notification's short id.
+//
 // # What waits where
 //
 // Each channel has a lane: a queue of at most 1,024 in memory, and 16 attempts at a time. What finds its lane full stays in the
