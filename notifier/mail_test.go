@@ -128,6 +128,16 @@ func TestKindsOfMailFailure(t *testing.T) {
 	}
 }
 
+// A server that took the mail and then says nothing more is not waited for.
+func TestAMailsFarewellIsShort(t *testing.T) {
+	t.Parallel()
+	s := newMailServer(t)
+	s.answer("QUIT", "hang")
+	if got := sendMessage(t, s.mailer(t), someMessage, time.Hour); got != sentResult {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestAMailNeedsTheTLSThatIsConfigured(t *testing.T) {
 	t.Parallel()
 	stripped := newMailServer(t, func(s *mailServer) { s.noTLS = true })
