@@ -30,8 +30,8 @@ func (j *job) conclude(r Result) {
 	status, text, due := j.decide(r, number, now)
 	o := j.outcome(status, number, now, tidy(text, maxError))
 	j.n.metrics.results.WithLabelValues(j.name, string(status)).Inc()
-	if status != outbox.Sent {
-		j.n.Logger.LogAttrs(context.Background(), levelOf(status), "a notification was not accepted",
+	if o.Error != "" {
+		j.n.Logger.LogAttrs(context.Background(), levelOf(status), "a notification was not accepted, or not for all",
 			slog.String("ticket", o.Ticket), slog.String("channel", o.Channel), slog.Int("attempt", number),
 			slog.String("status", string(status)), slog.String("reason", o.Error))
 	}
@@ -61,7 +61,7 @@ func (j *job) conclude(r Result) {
 }
 
 func levelOf(s outbox.Status) slog.Level {
-	if s.Settled() {
+	if s.Settled() && s != outbox.Sent {
 		return slog.LevelError
 	}
 	return slog.LevelWarn

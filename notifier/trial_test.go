@@ -44,3 +44,19 @@ func TestATestMessage(t *testing.T) {
 		t.Error("ticket or outbox know of it")
 	}
 }
+
+// A mail that not all of its recipients got is sent, and who did not get it is on record here.
+func TestWhoWasLeftOutIsKept(t *testing.T) {
+	t.Parallel()
+	left := Result{Status: outbox.Sent, Error: "sent, but not to b@example.com: 550"}
+	w := setup(t, always(left), ChannelConfig{Name: "ops"})
+	ref := w.put("w1", "ops")
+	w.Start()
+	w.untilShut(ref)
+	if d := w.get(ref).Channels["ops"]; d.Status != outbox.Sent || d.Error != left.Error {
+		t.Errorf("the outbox has %+v", d)
+	}
+	if told := w.told(); len(told) != 1 || told[0].Error != left.Error {
+		t.Errorf("the ticket was told %+v", told)
+	}
+}
