@@ -6,10 +6,12 @@ package notifier
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -34,6 +36,8 @@ func newWebhook(cc ChannelConfig, version string) (*webhook, error) {
 		if w.signer, err = standardwebhooks.NewWebhookRaw(cc.Secret); err != nil {
 			return nil, errors.New("the secret cannot be used to sign")
 		}
+		coded := base64.StdEncoding.EncodeToString(cc.Secret)
+		w.secrets = secretsOf(cc.URL, string(cc.Secret), "whsec_"+coded, coded, strings.TrimRight(coded, "="))
 	}
 	return w, nil
 }

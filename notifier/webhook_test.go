@@ -6,6 +6,7 @@ package notifier
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -325,5 +326,27 @@ func TestWebhookURL(t *testing.T) {
 	}
 	if _, err := newWebhook(ChannelConfig{URL: "http://10.0.0.1/", Insecure: true}, ""); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestNoSigningSecretInErrors: a receiver that answers with the key it was given does not bring it into ticket and log.
+func TestNoSigningSecretInErrors(t *testing.T) {
+	t.Parallel()
+	file := "whsec_" + base64.StdEncoding.EncodeToString([]byte("hunter2hunter2hunter2hunter2"))
+	secret, err := ParseSecret([]byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintf(w, "wrong key %s, %s, %s", file, strings.TrimPrefix(file, "whsec_"), secret)
+	}))
+	defer echo.Close()
+	w, err := newWebhook(ChannelConfig{URL: echo.URL, Secret: secret}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := post(t, w); !strings.HasSuffix(r.Error, "wrong key [secret], [secret], [secret]") {
+		t.Errorf("it says %q", r.Error)
 	}
 }
