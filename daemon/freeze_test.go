@@ -5,6 +5,7 @@ package daemon
 
 import (
 	"reflect"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -252,4 +253,41 @@ func TestF1_ADeadAgentsLockIsNotRenewed(t *testing.T) {
 	}
 	_, err := a.client.Heartbeat(t.Context(), held.ID)
 	wantCode(t, err, client.ClaimLost)
+}
+
+// TestF7_AFreezeBetweenLockAndGrant: the lock of one who waited runs out before it has a grant, and another takes the asset. The one
+// that wakes is granted nothing on a lock that it has no more; what it is granted in the end is good.
+func TestF7_AFreezeBetweenLockAndGrant(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	a, b := newCrashHost(t, "host-a", server, nil), newCrashHost(t, "host-b", server, nil)
+	a.config.Lock.TTL, b.config.Lock.TTL = Duration(time.Minute), Duration(time.Second)
+	a.start(t, "")
+	first := newAgent(t, a)
+	first.claims(t, client.ClaimRequest{Asset: theAsset, Task: theTask}, 0)
+	b.start(t, "")
+	b.dieAt(t, "hold mint")
+	waiter, ask := newAgent(t, b), waits(theAsset)
+	waiter.tell(t, order{Claim: &ask})
+	eventually(t, "it waits", func() bool { return strings.Contains(metricsOf(b), "picket_claims_waiting 1") })
+	first.kill()
+	b.holds(t)
+	b.signal(t, syscall.SIGSTOP)
+	second := newAgent(t, a)
+	taken := second.claims(t, waits(theAsset), 0)
+	b.dieAt(t, "") // it goes on
+	b.signal(t, syscall.SIGCONT)
+	time.Sleep(time.Second) // what it would be given wrongly, it is given now
+	a.wantHeld(t, taken)
+	second.records(t)
+	second.kill()
+	switch got := waiter.says(t); {
+	case got.Claim != nil:
+		if got.Claim.Token <= taken.Token {
+			t.Errorf("it was granted token %d, after %d", got.Claim.Token, taken.Token)
+		}
+		waiter.records(t)
+	case got.Problem == nil || got.Problem.Code != client.StoreUnavailable: // which it says after a longer freeze
+		t.Errorf("it got %q", got.Error)
+	}
 }
