@@ -43,9 +43,9 @@ func newSettingsWatch(client redis.UniversalClient, log *slog.Logger) *settingsW
 func (w *settingsWatch) run(ctx context.Context) {
 	for {
 		w.check(ctx)
-		pause := settingsRetry
-		if w.hasAnswered() {
-			pause = settingsEvery
+		pause := settingsEvery
+		if w.away() { // who comes back may be another server, with other settings
+			pause = settingsRetry
 		}
 		select {
 		case <-ctx.Done():
@@ -66,7 +66,7 @@ func (w *settingsWatch) check(ctx context.Context) {
 	defer w.mu.Unlock()
 	if err != nil && !errors.Is(err, errEviction) {
 		if w.trouble == nil {
-			w.log.Warn("Redis does not answer; calls that need it are refused until it does", "error", err)
+			w.log.Warn("Redis cannot be asked; calls that need it are refused until it can", "error", err)
 		}
 		w.trouble = err
 		return
@@ -93,10 +93,10 @@ func (w *settingsWatch) check(ctx context.Context) {
 	}
 }
 
-func (w *settingsWatch) hasAnswered() bool {
+func (w *settingsWatch) away() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.answered
+	return !w.answered || w.trouble != nil
 }
 
 // gate says why Redis may not be used for new claims. Once it has answered well, a Redis that is away changes nothing here.
