@@ -259,7 +259,7 @@ func TestRedisAwayAtStartAndBackLater(t *testing.T) {
 
 	server.Restart()
 	eventually(t, "the daemon is ready", func() bool { return h.Status().Ready })
-	for _, word := range []string{"Redis does not answer", "Redis answers again"} {
+	for _, word := range []string{"Redis cannot be asked", "Redis answers again"} {
 		if strings.Count(h.log.String(), word) != 1 {
 			t.Errorf("the log says %q not once:\n%s", word, h.log)
 		}
