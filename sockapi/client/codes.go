@@ -105,13 +105,30 @@ type FieldError struct {
 	Message  string `json:"message" doc:"What is wrong there, and what would be right."`
 }
 
-// Error makes a Problem an error: its sentence, what is wrong place by place, and its code.
+// Error makes a Problem an error: its sentence, what is wrong at the places that the sentence does not name, what is allowed
+// with the states that it leads to, and its code.
 func (p *Problem) Error() string {
-	var b strings.Builder
-	b.WriteString(p.Detail)
+	var more []string
 	for _, e := range p.Errors {
-		fmt.Fprintf(&b, "; %s: %s", e.Location, e.Message)
+		if one := e.Location + " " + e.Message; !strings.Contains(p.Detail, one) {
+			more = append(more, one)
+		}
 	}
-	fmt.Fprintf(&b, " (%s)", p.Code)
-	return b.String()
+	text := strings.Join(append([]string{p.Detail}, more...), "; ")
+	if len(p.Allowed) > 0 {
+		text, _, _ = strings.Cut(text, "; allowed are ") // the same without the states
+		text += "; allowed: " + allowed(p.Allowed)
+	}
+	return fmt.Sprintf("%s (%s)", text, p.Code)
+}
+
+func allowed(next []Next) string {
+	all := make([]string, len(next))
+	for i, n := range next {
+		all[i] = n.Step
+		if len(n.States) > 0 {
+			all[i] += " (" + strings.Join(n.States, ", ") + ")"
+		}
+	}
+	return strings.Join(all, ", ")
 }

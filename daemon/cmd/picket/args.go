@@ -13,7 +13,7 @@ import (
 
 // arrange moves flags in front of the positionals, up to the first --, because the flag parser takes a flag behind a
 // positional for another positional, without a word. What follows -- stays as it is, with -- in front of it. "help COMMAND"
-// becomes "COMMAND --help".
+// becomes "COMMAND --help". A flag that the command does not have is refused here, where it is known how it was typed.
 func arrange(app *cli.App, args []string) ([]string, error) {
 	if len(args) == 0 || args[len(args)-1] == "--generate-bash-completion" {
 		return args, nil
@@ -22,20 +22,24 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 		args = append(slices.Delete(slices.Clone(args), 1, 2), "--help")
 	}
 	path, commands := []string{app.Name}, app.Commands
+	group := true // path is one of commands
 	takesValue := map[string]bool{}
 	addFlags(takesValue, append(clientFlags(), app.Flags...)) // so that --socket may also stand before the command
-	var flags, positionals, rest []string
+	var flags, typed, positionals, rest []string
 	for i := 1; i < len(args); i++ {
 		arg := args[i]
 		if arg == "--" {
 			rest = args[i:]
 			break
 		}
+		if (arg == "--help" || arg == "-h") && group && len(positionals) > 0 {
+			break // there is no such command
+		}
 		if arg == "--help" || arg == "-h" {
 			return append(path, "--help"), nil
 		}
 		if len(arg) > 1 && arg[0] == '-' {
-			flags = append(flags, arg)
+			flags, typed = append(flags, arg), append(typed, arg)
 			name := strings.TrimPrefix(arg[1:], "-")
 			if !takesValue[name] {
 				continue
@@ -48,18 +52,36 @@ func arrange(app *cli.App, args []string) ([]string, error) {
 			continue
 		}
 		if c := findCommand(commands, arg); c != nil {
-			path, commands = append(path, arg), c.Subcommands
+			path, commands, group = append(path, arg), c.Subcommands, len(c.Subcommands) > 0
 			addFlags(takesValue, c.Flags)
 			continue
 		}
 		commands = nil
 		positionals = append(positionals, arg)
 	}
+	if flag := unknown(typed, takesValue); flag != "" {
+		hint := ""
+		if path[len(path)-1] == "exec" && len(positionals) > 2 && len(rest) == 0 {
+			hint = ", and -- is missing before the command"
+		}
+		return nil, exitf(exitUsage, "there is no flag %s%s; see %s --help", flag, hint, strings.Join(path, " "))
+	}
 	out := slices.Concat(path, flags)
 	if len(positionals)+len(rest) > 0 {
 		out = slices.Concat(out, []string{"--"}, positionals, rest)
 	}
 	return out, nil
+}
+
+// unknown returns the first flag that is not among the known ones, or nothing.
+func unknown(typed []string, known map[string]bool) string {
+	for _, arg := range typed {
+		flag, _, _ := strings.Cut(arg, "=")
+		if _, ok := known[strings.TrimPrefix(flag[1:], "-")]; !ok {
+			return flag
+		}
+	}
+	return ""
 }
 
 func addFlags(takesValue map[string]bool, flags []cli.Flag) {
@@ -93,7 +115,7 @@ func positionals(c *cli.Context, n int) ([]string, error) {
 	before, behind, _ := split(c)
 	args := slices.Concat(before, behind)
 	if len(args) != n {
-		return nil, usagef(c, "%d arguments are needed, not %d", n, len(args))
+		return nil, usagef(c, "%s needed, not %d", plural(n, "argument is", "arguments are"), len(args))
 	}
 	return args, nil
 }
@@ -121,9 +143,13 @@ func usagef(c *cli.Context, format string, args ...any) error {
 
 // onUsageError says the same of what the flag parser refused.
 func onUsageError(c *cli.Context, err error, _ bool) error {
-	message := strings.Replace(err.Error(), "flag provided but not defined: -", "there is no flag --", 1)
+	message := err.Error()
 	if before, ok := strings.CutSuffix(message, ": parse error"); ok {
-		message = before + ": a whole number is needed"
+		right := "a whole number is needed"
+		if strings.HasPrefix(before, "invalid boolean value") {
+			right = "true or false is needed"
+		}
+		message = before + ": " + right
 	}
 	return exitf(exitUsage, "%s; see %s --help", message, c.Command.HelpName)
 }

@@ -33,9 +33,9 @@ func execCommand() *cli.Command {
 			"Exit codes: CMD's own, or 128 + its signal; 75 the claim was not acquired; 124 it was lost; 125 Picket failed;\n" +
 			"126 CMD cannot be run; 127 there is no CMD.",
 		Flags: clientFlags(
-			durationFlag("wait", "wait this `LONG` while another holds the asset; at most 10m"),
-			durationFlag("heartbeat", "end CMD when for this `LONG` it has made no call on its claim (picket heartbeat, step …)"),
-			durationFlag("max-hold", "end CMD after this `LONG`; default: the daemon's"),
+			durationFlag("wait", "wait for `DURATION` while another holds the asset; at most 10m"),
+			durationFlag("heartbeat", "end CMD when it has made no call on its claim for `DURATION` (picket heartbeat, step …)"),
+			durationFlag("max-hold", "end CMD after `DURATION`; default: the daemon's"),
 			&cli.StringFlag{Name: "flow", Usage: "the `FLOW` of a new ticket; default: asset-inference"},
 			&cli.IntFlag{Name: "conflict-exit", Aliases: []string{"E"}, Usage: "exit with `N` when the claim was not acquired", Value: exitTempFail},
 		),
@@ -45,6 +45,9 @@ func execCommand() *cli.Command {
 
 func execAction(c *cli.Context) error {
 	before, argv, found := split(c)
+	if !found && len(before) > 2 {
+		return usagef(c, "-- is missing before the command")
+	}
 	if !found || len(before) != 2 || len(argv) == 0 {
 		return usagef(c, "an asset, a task, -- and a command are needed")
 	}

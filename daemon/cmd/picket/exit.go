@@ -22,7 +22,7 @@ const (
 	exitData        = 65  // bad input, or not allowed by the flow
 	exitUnavailable = 69  // the daemon or Redis is not reachable
 	exitTempFail    = 75  // held by another, or try later
-	exitNoPerm      = 77  // not permitted
+	exitNoPerm      = 77  // not permitted, by the daemon or by its socket
 	exitConfig      = 78  // configuration
 	exitLost        = 124 // the claim was lost, or a write was refused as stale
 	exitInternal    = 125 // exec: a failure of Picket's own
@@ -93,6 +93,9 @@ func exitCode(err error) int {
 		return exitFailed
 	}
 	if errors.Is(err, client.ErrUnreachable) {
+		if errors.Is(err, fs.ErrPermission) {
+			return exitNoPerm
+		}
 		return exitUnavailable
 	}
 	return exitFailed
@@ -122,7 +125,7 @@ func describe(err error) string {
 	}
 	right := "picket daemon must run there, or --socket or PICKET_SOCKET name another"
 	if errors.Is(err, fs.ErrPermission) {
-		right = "this user must be in the socket's group"
+		right = "root may, and who is in the socket's group"
 	}
 	return fmt.Sprintf("cannot reach the daemon at %s: %v; %s", op.Addr, op.Err, right)
 }

@@ -9,11 +9,13 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"net"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -80,6 +82,12 @@ func TestEveryCodeHasAnExit(t *testing.T) {
 	}
 }
 
+// unreachable is how the client says that it could not connect to /s.
+func unreachable(why error) error {
+	op := &net.OpError{Op: "dial", Net: "unix", Addr: &net.UnixAddr{Name: "/s", Net: "unix"}, Err: why}
+	return fmt.Errorf("%w: %w", client.ErrUnreachable, op)
+}
+
 func TestExitCode(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[int]error{
@@ -87,6 +95,7 @@ func TestExitCode(t *testing.T) {
 		exitFailed:      errors.New("some failure"),
 		exitUsage:       exitf(exitUsage, "no"),
 		exitUnavailable: fmt.Errorf("dial: %w", client.ErrUnreachable),
+		exitNoPerm:      unreachable(unix.EACCES),
 		exitLost:        &jsonError{&client.Problem{Code: client.ClaimLost}},
 	} {
 		if got := exitCode(err); got != want {
@@ -97,6 +106,14 @@ func TestExitCode(t *testing.T) {
 
 func TestReport(t *testing.T) {
 	t.Parallel()
+	wrong := &client.Problem{
+		Code: client.Invalid, Detail: "the request is not valid: body.asset must be short, and 1 more",
+		Errors: []client.FieldError{{Location: "body.asset", Message: "must be short"}, {Location: "body.task", Message: "must be plain"}},
+	}
+	illegal := &client.Problem{
+		Code: client.IllegalTransition, Detail: "the flow does not allow this in state INIT; allowed are online, finish",
+		Allowed: []client.Next{{Step: "online", States: []string{"ASSET_ONLINE", "ASSET_OFFLINE"}}, {Step: "finish"}},
+	}
 	problem := &client.Problem{Code: client.LockHeld, Status: 423, Detail: "held by\x1b[31m another"}
 	for _, c := range []struct {
 		err  error
@@ -106,6 +123,9 @@ func TestReport(t *testing.T) {
 		{&exitError{code: 1}, ""},
 		{errors.New("a\nb"), "picket: a\npicket: b\n"},
 		{problem, `picket: held by\x1b[31m another (LOCK_HELD)` + "\n"},
+		{wrong, "picket: the request is not valid: body.asset must be short, and 1 more; body.task must be plain (INVALID)\n"},
+		{illegal, "picket: the flow does not allow this in state INIT; allowed: online (ASSET_ONLINE, ASSET_OFFLINE), finish (ILLEGAL_TRANSITION)\n"},
+		{unreachable(unix.EACCES), "picket: cannot reach the daemon at /s: permission denied; root may, and who is in the socket's group\n"},
 		{&jsonError{errors.New("plain")}, "picket: plain\n"},
 		{&jsonError{problem}, `{"title":"","status":423,"detail":"held by\u001b[31m another","code":"LOCK_HELD"}` + "\n"},
 	} {

@@ -51,6 +51,14 @@ func factsFlags(more ...cli.Flag) []cli.Flag {
 		})...)
 }
 
+// checkSocket refuses an empty path, which no daemon has.
+func checkSocket(c *cli.Context) error {
+	if c.IsSet("socket") && c.String("socket") == "" {
+		return usagef(c, "--socket or PICKET_SOCKET is empty: it must be the path of the daemon's socket")
+	}
+	return nil
+}
+
 func connect(c *cli.Context) *client.Client { return client.New(c.String("socket")) }
 
 func claimID(c *cli.Context) (string, error) {

@@ -65,7 +65,10 @@ func finishTree(c *cli.Command) {
 	}
 	action := c.Action
 	c.Action = func(ctx *cli.Context) error {
-		err := action(ctx)
+		err := checkSocket(ctx)
+		if err == nil {
+			err = action(ctx)
+		}
 		if err != nil && ctx.Bool("json") {
 			return &jsonError{err}
 		}

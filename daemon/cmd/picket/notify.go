@@ -24,7 +24,7 @@ func notifyCommand() *cli.Command {
 			&cli.StringFlag{Name: "text-file", Usage: "the text from `FILE`, - for standard input", TakesFile: true},
 			&cli.StringFlag{Name: "severity", Usage: "info, low, medium, high or critical"},
 			&cli.StringSliceFlag{Name: "channel", Usage: "a channel's `NAME`; may be repeated. Default: all that match"},
-			durationFlag("wait", "wait this `LONG` for the delivery"),
+			durationFlag("wait", "wait for `DURATION` at most until it is delivered"),
 		),
 		Action: notifyAction,
 	}

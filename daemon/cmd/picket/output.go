@@ -147,8 +147,24 @@ func clockOr(t *time.Time, none string) string {
 	return clock(*t)
 }
 
-// millis is a duration of the API as people read it.
-func millis(ms int64) string { return (time.Duration(ms) * time.Millisecond).String() }
+// millis is a duration of the API as people read it: 24h, not 24h0m0s.
+func millis(ms int64) string {
+	s := (time.Duration(ms) * time.Millisecond).String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, zero) {
+			s = s[:len(s)-2]
+		}
+	}
+	return s
+}
+
+// plural is a number with the word that goes with it.
+func plural(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, more)
+}
 
 func holderText(h *client.Holder) string {
 	if h == nil {

@@ -19,6 +19,9 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
+// maxPage is the API's limit on the tickets of a page.
+const maxPage = 1000
+
 // The terminal states of every flow.
 const (
 	stateFinished = "FINISHED"
@@ -87,7 +90,7 @@ func printTicket(w io.Writer, t client.Ticket) {
 		head.row("summary", t.Summary)
 	}
 	if f := t.Failure; f != nil {
-		head.row("failure", fmt.Sprintf("%s: %s (%d times, last at %s)", f.Step, f.Error, f.Count, clock(f.At)))
+		head.row("failure", fmt.Sprintf("%s: %s (%s, last at %s)", f.Step, f.Error, plural(int(f.Count), "time", "times"), clock(f.At)))
 	}
 	if n := t.Notification; n != nil {
 		head.row("told", fmt.Sprintf("%s (%s)", n.Title, n.Severity))
@@ -121,8 +124,12 @@ func ticketLs(c *cli.Context) error {
 	if _, err := positionals(c, 0); err != nil {
 		return err
 	}
+	limit := c.Int("limit")
+	if limit < 1 || limit > maxPage {
+		return usagef(c, "--limit takes 1 to %d", maxPage)
+	}
 	r, err := connect(c).Tickets(c.Context, client.TicketQuery{
-		Asset: c.String("asset"), State: c.String("state"), Limit: c.Int("limit"), Cursor: c.String("cursor"),
+		Asset: c.String("asset"), State: c.String("state"), Limit: limit, Cursor: c.String("cursor"),
 	})
 	if err != nil {
 		return err
@@ -195,7 +202,7 @@ func ticketExport(c *cli.Context) error {
 		return err
 	}
 	cl := connect(c)
-	q := client.TicketQuery{Asset: c.String("asset"), State: c.String("state"), Limit: 1000}
+	q := client.TicketQuery{Asset: c.String("asset"), State: c.String("state"), Limit: maxPage}
 	for {
 		page, err := cl.Tickets(c.Context, q)
 		if err != nil {
