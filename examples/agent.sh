@@ -8,9 +8,11 @@ set -eu
 if ! picket done vuln; then
   timeout 5 bash -c ": < /dev/tcp/$1/$2" 2> /dev/null || { picket step online ASSET_OFFLINE; exec picket finish; }
   picket step online ASSET_ONLINE --fact port:="$2"
-  picket step vuln VULN_CHECK_DONE --facts "$3"
 fi
-critical=$(grep -c '"Severity": "CRITICAL"' "$3") || exec picket step assess FINISHED
+found=$(grep -o '"Severity" *: *"CRITICAL"' "$3") || [ $? = 1 ] || { picket fail vuln "cannot read the report $3"; exit 1; }
+picket done vuln || picket step vuln VULN_CHECK_DONE --facts "$3"
+[ "$found" ] || exec picket step assess FINISHED
+critical=$(echo "$found" | wc -l)
 picket done assess || picket step assess HIGH_RISK_FOUND --fact critical:="$critical"
 picket done notify || picket notify --severity critical --title "Critical on $PICKET_ASSET" --text "$critical findings"
 picket finish --summary "$critical critical findings"

@@ -10,6 +10,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,11 +24,28 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
+// The API's limits, in bytes.
+const (
+	maxSummary = 4 << 10
+	maxText    = 32 << 10
+)
+
+// patience is how long a service may be away before its asset is called offline.
+const patience = 2 * time.Second
+
 func main() {
-	socket := flag.String("socket", "/run/picket/picket.sock", "the daemon's socket")
+	socket := flag.String("socket", cmp.Or(os.Getenv("PICKET_SOCKET"), "/run/picket/picket.sock"), "the daemon's socket")
 	target := flag.String("target", "", "the service to look at, HOST:PORT")
 	report := flag.String("report", "", "Trivy's report, a JSON file")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: agent-go -target HOST:PORT -report FILE ASSET TASK")
+		flag.PrintDefaults()
+	}
 	flag.Parse()
+	if flag.NArg() != 2 || *target == "" || *report == "" {
+		flag.Usage()
+		os.Exit(64)
+	}
 	err := run(context.Background(), client.New(*socket), flag.Arg(0), flag.Arg(1), *target, *report)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -71,8 +89,9 @@ func run(ctx context.Context, picket *client.Client, asset, task, target, report
 		}
 	}
 	findings, critical, err := read(report)
-	if err != nil {
-		return err
+	if err != nil { // no report is not "nothing found"
+		_, told := picket.Fail(ctx, id, client.FailureRequest{Step: "vuln", Error: err.Error()})
+		return errors.Join(err, told)
 	}
 	if state == "ASSET_ONLINE" {
 		if err := step("vuln", "VULN_CHECK_DONE", map[string]any{"findings": findings}, ""); err != nil {
@@ -83,36 +102,60 @@ func run(ctx context.Context, picket *client.Client, asset, task, target, report
 		_, err = picket.Finish(ctx, id, "nothing critical")
 		return err
 	}
+	summary := list(critical, ", ", maxSummary)
 	if state == "VULN_CHECK_DONE" {
-		if err := step("assess", "HIGH_RISK_FOUND", map[string]any{"critical": critical}, strings.Join(critical, ", ")); err != nil {
+		if err := step("assess", "HIGH_RISK_FOUND", map[string]any{"critical": critical}, summary); err != nil {
 			return err
 		}
 	}
 	if state == "HIGH_RISK_FOUND" {
 		_, err := picket.Notify(ctx, id, client.NotificationRequest{
-			Title: "Critical vulnerability on " + asset, Text: strings.Join(critical, "\n"), Severity: "critical",
+			Title: "Critical vulnerability on " + asset, Text: list(critical, "\n", maxText), Severity: "critical",
 		}, 10*time.Second)
 		if err != nil {
 			return err
 		}
 	}
-	_, err = picket.Finish(ctx, id, strings.Join(critical, ", "))
+	_, err = picket.Finish(ctx, id, summary)
 	return err
 }
 
-// look connects to a service and reads the line with which it greets.
-func look(target string) (string, error) {
-	conn, err := net.DialTimeout("tcp", target, 2*time.Second)
-	if err != nil {
-		return "", err
+// look connects to a service, and returns the line with which it greets: many say nothing, and are online all the same.
+func look(target string) (banner string, err error) {
+	for end := time.Now().Add(patience); ; {
+		conn, err := net.DialTimeout("tcp", target, patience)
+		if err == nil {
+			return greeting(conn), nil
+		}
+		fmt.Fprintln(os.Stderr, "no answer, looking again:", err)
+		if time.Sleep(patience / 4); time.Now().After(end) {
+			return "", err
+		}
 	}
+}
+
+func greeting(conn net.Conn) string {
 	defer conn.Close()
-	if err := conn.SetReadDeadline(time.Now().Add(2 * time.Second)); err != nil {
-		return "", err
-	}
+	_ = conn.SetReadDeadline(time.Now().Add(patience / 2)) // of an open connection
 	line := make([]byte, 256)
-	n, err := conn.Read(line)
-	return strings.TrimSpace(string(line[:n])), err
+	n, _ := conn.Read(line) // what came, if anything did
+	return strings.TrimSpace(string(line[:n]))
+}
+
+// list joins items. Those that do not fit into limit bytes are only counted.
+func list(items []string, separator string, limit int) string {
+	var b strings.Builder
+	for i, item := range items {
+		rest := fmt.Sprintf("and %d more", len(items)-i)
+		if b.Len()+len(item)+len(separator)+len(rest) > limit {
+			return b.String() + rest
+		}
+		b.WriteString(item)
+		if i < len(items)-1 {
+			b.WriteString(separator)
+		}
+	}
+	return b.String()
 }
 
 type finding struct {

@@ -7,6 +7,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -17,7 +18,11 @@ import (
 )
 
 func main() {
-	socket := os.Getenv("PICKET_SOCKET")
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: agent-small ASSET TASK")
+		os.Exit(64)
+	}
+	socket := cmp.Or(os.Getenv("PICKET_SOCKET"), "/run/picket/picket.sock")
 	if err := scan(context.Background(), client.New(socket), os.Args[1], os.Args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -74,6 +74,9 @@ func TestDemo(t *testing.T) {
 			t.Errorf("%q is missing", want)
 		}
 	}
+	if n := bytes.Count(out, []byte(" finished   FINISHED")); n != 2 {
+		t.Errorf("%d histories end with FINISHED, want both", n)
+	}
 	for line := range strings.Lines(string(out)) {
 		if utf8.RuneCountInString(line)-1 > columns {
 			t.Errorf("longer than %d columns: %s", columns, line)

@@ -17,6 +17,7 @@ import (
 // receiver is where notifications arrive: a webhook on loopback.
 type receiver struct {
 	url     string
+	port    string
 	arrived chan notification
 	server  *http.Server
 	served  chan struct{} // closes when the server has ended
@@ -35,8 +36,12 @@ func startReceiver() (*receiver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen for notifications: %w", err)
 	}
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		return nil, fmt.Errorf("cannot tell the receiver's port: %w", err)
+	}
 	r := &receiver{
-		url:     fmt.Sprintf("http://%s/hook", listener.Addr()),
+		url: fmt.Sprintf("http://%s/hook", listener.Addr()), port: port,
 		arrived: make(chan notification, 16), served: make(chan struct{}),
 	}
 	r.server = &http.Server{Handler: r, ReadHeaderTimeout: 5 * time.Second}
@@ -75,32 +80,27 @@ func (r *receiver) close() {
 	<-r.served
 }
 
-// service is what runs on an asset: it greets whoever connects, but for the first ones, whom it leaves waiting.
+// service is what runs on an asset: it greets whoever connects.
 type service struct {
 	addr     string
-	waiting  chan struct{} // one for each who is left waiting
 	listener net.Listener
 	serving  sync.WaitGroup
 }
 
-func startService(leaveWaiting int) (*service, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func startService(addr string) (*service, error) {
+	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open a service: %w", err)
 	}
-	s := &service{addr: listener.Addr().String(), waiting: make(chan struct{}, leaveWaiting), listener: listener}
+	s := &service{addr: listener.Addr().String(), listener: listener}
 	s.serving.Go(func() {
-		for n := 0; ; n++ {
+		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			defer conn.Close()
-			if n < leaveWaiting {
-				s.waiting <- struct{}{}
-			} else {
-				_, _ = io.WriteString(conn, "SSH-2.0-OpenSSH_9.2p1\r\n") // who is gone needs no greeting
-			}
+			_, _ = io.WriteString(conn, "SSH-2.0-OpenSSH_9.2p1\r\n") // who is gone needs no greeting
+			_ = conn.Close()
 		}
 	})
 	return s, nil

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -161,6 +162,38 @@ func (a *actor) code(ctx context.Context) (int, error) {
 		return a.cmd.ProcessState.ExitCode(), nil
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
+	}
+}
+
+// says waits until an actor has said something.
+func (a *actor) says(ctx context.Context, what string) error {
+	for !strings.Contains(a.said.String(), what) {
+		select {
+		case <-a.ended:
+			return fmt.Errorf("%s ended too early: %s", a.name, &a.said)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return nil
+}
+
+// finished waits until a ticket is, as a host's daemon tells it.
+func (s *stage) finished(ctx context.Context, host, asset, task string) error {
+	cl := client.New(s.socket(host))
+	defer cl.CloseIdleConnections()
+	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("%s/%s is not FINISHED within %s", asset, task, startLimit))
+	defer cancel()
+	for {
+		if t, err := cl.Ticket(ctx, asset, task); err == nil && t.State == "FINISHED" {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 }
 

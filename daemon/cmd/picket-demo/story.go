@@ -45,7 +45,7 @@ func tell(ctx context.Context, s *stage, agent, examples string) error {
 // flow runs one asset through the flow, on scan-01.
 func flow(ctx context.Context, s *stage, hook *receiver, agent, report string) error {
 	heading("1. One asset, from claim to notification")
-	target, err := startService(0)
+	target, err := startService("127.0.0.1:0")
 	if err != nil {
 		return err
 	}
@@ -72,38 +72,38 @@ func flow(ctx context.Context, s *stage, hook *receiver, agent, report string) e
 	if err := arrival(ctx, hook); err != nil {
 		return err
 	}
-	say("The ticket's history, as picket ticket history web-01/w48 tells it:")
+	if err := s.finished(ctx, "scan-01", "web-01", "w48"); err != nil {
+		return err
+	}
+	say("The receipt finishes the ticket. Its history, as picket ticket history web-01/w48 tells it:")
 	return s.history(ctx, "scan-01", "web-01", "w48")
 }
 
 // frozen is the story that Picket exists for.
 func frozen(ctx context.Context, s *stage, hook *receiver, d1 *actor, agent, report string) error {
 	heading("2. The frozen writer")
-	target, err := startService(1)
-	if err != nil {
-		return err
-	}
-	defer target.close()
+	target := net.JoinHostPort("127.0.0.2", hook.port) // where nothing listens yet
 	run := func(name, host string) (*actor, error) {
-		return s.start(name, exec.Command(agent, "-socket", s.socket(host), "-target", target.addr, "-report", report, "db-01", "w48"))
+		return s.start(name, exec.Command(agent, "-socket", s.socket(host), "-target", target, "-report", report, "db-01", "w48"))
 	}
-	say("Agent A claims db-01 on scan-01, connects to it, and waits for its greeting.")
+	say("db-01 is down. Agent A claims it on scan-01, gets no answer, and is about to look once more.")
 	a, err := run("agent A", "scan-01")
 	if err != nil {
 		return err
 	}
-	select {
-	case <-target.waiting:
-	case <-a.ended:
-		return fmt.Errorf("agent A ended too early: %s", &a.said)
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := a.says(ctx, "no answer"); err != nil {
+		return err
 	}
 	a.freeze()
 	d1.freeze()
 	say("SIGSTOP: agent A and the daemon of scan-01 freeze, like a paused machine. Nobody renews the lock now; it lasts %s.", ttl)
 
-	say("On scan-02 agent B waits for the lock, and goes on where A has left the ticket:")
+	service, err := startService(target)
+	if err != nil {
+		return err
+	}
+	defer service.close()
+	say("Meanwhile db-01 comes up. On scan-02 agent B waits for the lock, and goes on where A has left the ticket:")
 	b, err := run("agent B", "scan-02")
 	if err != nil {
 		return err
@@ -118,12 +118,12 @@ func frozen(ctx context.Context, s *stage, hook *receiver, d1 *actor, agent, rep
 
 	d1.thaw()
 	a.thaw()
-	say("SIGCONT: scan-01 wakes. For A no greeting came in time, so it writes OFFLINE:")
+	say("SIGCONT: scan-01 wakes. A had no answer in time, so it writes OFFLINE:")
 	if err := expect(ctx, a, exitLost); err != nil {
 		return err
 	}
 	quote(a.said.String())
-	say("A was refused, and exits with %d. The ticket is as B has left it:", exitLost)
+	say("A was refused, and exits with %d. Its own daemon knew that the claim is lost, and recorded the refusal. Had it believed otherwise, Redis would have refused the write by its token and nonce. The ticket is as B has left it:", exitLost)
 	if err := s.ticket(ctx, "scan-01", "db-01", "w48"); err != nil {
 		return err
 	}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+func TestExampleAgents(t *testing.T) {
+	t.Parallel()
+	hook, program := startWebhook(t), agent(t)
+	h := startHosts(t, hook.channel(), "scan-01")[0]
+	port := startService(t, "127.0.0.1:0")
+	report := "../../../examples/findings/trivy.json"
+	compact, empty := compactReport(t, report), writeReport(t, `{"Results": []}`)
+	shell := func(asset, port, report string) []string {
+		return []string{"picket", "exec", asset, "w48", "--", "../../../examples/agent.sh", "127.0.0.1", port, report}
+	}
+	goes := func(asset, port, report string) []string {
+		return []string{program, "-target", "127.0.0.1:" + port, "-report", report, asset, "w48"}
+	}
+	cl := client.New(h.socket)
+	t.Cleanup(cl.CloseIdleConnections)
+	for _, c := range []struct {
+		asset   string
+		command []string
+		summary string
+		steps   int
+	}{
+		{"risky", shell("risky", port, report), "2 critical findings", 3},
+		{"compact", shell("compact", port, compact), "2 critical findings", 3},
+		{"clean", shell("clean", port, empty), "", 3},
+		{"offline", shell("offline", "1", report), "", 1},
+		{"go-risky", goes("go-risky", port, report), "CVE-2021-44228, CVE-2022-42889", 3},
+		{"go-clean", goes("go-clean", port, empty), "nothing critical", 2},
+		{"go-offline", goes("go-offline", "1", report), "offline", 1},
+		{"curl", []string{"../../../examples/agent-curl.sh", "curl", "w48"}, "nothing found", 2},
+	} {
+		t.Run(c.asset, func(t *testing.T) {
+			if c.asset == "curl" && !hasProgram("curl") {
+				t.Skip("curl is not installed")
+			}
+			for range 2 { // the second time there is nothing left to do
+				cmd := exec.Command(c.command[0], c.command[1:]...)
+				cmd.Env = append(os.Environ(), "PICKET_SOCKET="+h.socket)
+				if out, err := cmd.CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+			}
+			var ticket client.Ticket
+			eventually(t, "the ticket is finished", func() bool {
+				var err error
+				ticket, err = cl.Ticket(t.Context(), c.asset, "w48")
+				return err == nil && ticket.State == stateFinished
+			})
+			if ticket.Summary != c.summary || len(ticket.Steps) != c.steps {
+				t.Errorf("the ticket is %s", asJSON(t, ticket))
+			}
+		})
+	}
+	var keys []string
+	for _, r := range hook.got() {
+		keys = append(keys, r.key)
+	}
+	slices.Sort(keys)
+	if want := []string{`"compact/w48"`, `"go-risky/w48"`, `"risky/w48"`}; !slices.Equal(keys, want) {
+		t.Errorf("people were told %q, want %q", keys, want)
+	}
+
+	// No report is a failure, and never "nothing found".
+	missing := filepath.Join(t.TempDir(), "missing.json")
+	for asset, command := range map[string][]string{
+		"no-report":        shell("no-report", port, missing),
+		"folder-report":    shell("folder-report", port, t.TempDir()),
+		"go-no-report":     goes("go-no-report", port, missing),
+		"go-no-json":       goes("go-no-json", port, writeReport(t, "oops")),
+		"go-folder-report": goes("go-folder-report", port, t.TempDir()),
+	} {
+		cmd := exec.Command(command[0], command[1:]...)
+		cmd.Env = append(os.Environ(), "PICKET_SOCKET="+h.socket)
+		out, err := cmd.CombinedOutput()
+		ticket, _ := cl.Ticket(t.Context(), asset, "w48")
+		if err == nil || ticket.State != "ASSET_ONLINE" || ticket.Failure == nil || ticket.Failure.Step != "vuln" {
+			t.Errorf("%s: %v, and the ticket is %s\n%s", asset, err, asJSON(t, ticket), out)
+		}
+	}
+}
+
+func TestExampleAgentNeedsArguments(t *testing.T) {
+	t.Parallel()
+	out, err := exec.Command(agent(t)).CombinedOutput()
+	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitUsage || !bytes.HasPrefix(out, []byte("usage: ")) {
+		t.Errorf("it ends with %v and says %s", err, out)
+	}
+}
+
+func writeReport(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "report.json")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// compactReport is the same report without spaces.
+func compactReport(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, b); err != nil {
+		t.Fatal(err)
+	}
+	return writeReport(t, compact.String())
+}
+
+func hasProgram(name string) bool {
+	_, err := exec.LookPath(name)
+	return err == nil
+}
