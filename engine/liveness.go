@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
@@ -23,12 +24,12 @@ const (
 // Neither pid nor heartbeat: the connecting process. A heartbeat alone: no process. A pid: that process, of the same user.
 func (e *Engine) liveness(r *ClaimRequest) (*Process, error) {
 	if r.Heartbeat != 0 && (r.Heartbeat < heartbeatMin || r.Heartbeat > heartbeatMax) {
-		return nil, &InvalidError{"heartbeat", fmt.Sprintf("must be from %s to %s", heartbeatMin, heartbeatMax)}
+		return nil, &InvalidError{"heartbeat", fmt.Sprintf("must be from %s to %s", span(heartbeatMin), span(heartbeatMax))}
 	}
 	if r.MaxHold == 0 {
 		r.MaxHold = e.MaxHold
 	} else if r.MaxHold < maxHoldMin || r.MaxHold > e.MaxHoldLimit {
-		return nil, &InvalidError{"max_hold", fmt.Sprintf("must be from %s to %s", maxHoldMin, e.MaxHoldLimit)}
+		return nil, &InvalidError{"max_hold", fmt.Sprintf("must be from %s to %s", span(maxHoldMin), span(e.MaxHoldLimit))}
 	}
 	switch {
 	case r.PID != 0 && r.Peer.Foreign:
@@ -52,6 +53,18 @@ func (e *Engine) liveness(r *ClaimRequest) (*Process, error) {
 		return nil, &InvalidError{"heartbeat", "is needed here: the connecting process cannot be watched"}
 	}
 	return r.Peer.Process.Retain(), nil
+}
+
+// span is a duration without units that are zero: 24h, not 24h0m0s.
+func span(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }
 
 func closeProcess(p *Process) {

@@ -149,7 +149,7 @@ func unknown(name string, fields []field) string {
 	if len(names) == 0 {
 		return "is not a field; there are none here"
 	}
-	return "is not a field; there are " + strings.Join(names, ", ")
+	return "is not a field; known: " + strings.Join(names, ", ")
 }
 
 // matches tells by its first byte whether a JSON value is of a kind; the decoder looks at the rest.
