@@ -45,7 +45,17 @@ func (h *host) measureAll(ctx context.Context) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []row{p1, inProcess, p2, p3, p9}, nil
+	rows := []row{p1, inProcess, p2, p3}
+	for _, measure := range []func(context.Context) ([]row, error){
+		h.handOver, h.liveClaims, h.notifications, h.fullOutbox, h.restarts,
+	} {
+		more, err := measure(ctx)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, more...)
+	}
+	return append(rows, p9), nil
 }
 
 // idleMemory is P9.

@@ -94,14 +94,8 @@ func (h *host) startRedis(ctx context.Context) error {
 
 // startDaemon starts the daemon with its defaults, but for what must be its own.
 func (h *host) startDaemon(ctx context.Context) error {
-	group, err := user.LookupGroupId(strconv.Itoa(os.Getgid()))
+	config, err := h.configure("picket", "")
 	if err != nil {
-		return err
-	}
-	config := filepath.Join(h.dir, "picket.toml")
-	text := fmt.Sprintf("state_dir = %q\nadmin_group = \"\"\n[socket]\npath = %q\nmode = \"0600\"\ngroup = %q\n[redis]\naddrs = [%q]\n",
-		filepath.Join(h.dir, "state"), h.daemonSocket, group.Name, h.redisAddr)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return err
 	}
 	if h.daemon, err = h.start(ctx, picketBinary, "daemon", "--config", config); err != nil {
@@ -110,21 +104,37 @@ func (h *host) startDaemon(ctx context.Context) error {
 	return await(ctx, "the daemon", "unix", h.daemonSocket)
 }
 
+// configure writes the configuration of a daemon of that name, whose socket is NAME.sock and whose state is in NAME; more is TOML.
+func (h *host) configure(name, more string) (path string, err error) {
+	group, err := user.LookupGroupId(strconv.Itoa(os.Getgid()))
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(h.dir, name+".toml")
+	text := fmt.Sprintf("state_dir = %q\nadmin_group = \"\"\n[socket]\npath = %q\nmode = \"0600\"\ngroup = %q\n[redis]\naddrs = [%q]\n%s",
+		filepath.Join(h.dir, name), filepath.Join(h.dir, name+".sock"), group.Name, h.redisAddr, more)
+	return path, os.WriteFile(path, []byte(text), 0o600)
+}
+
 // start starts a process that ends with this one. Its standard error goes to a file of its name.
 func (h *host) start(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	return cmd, h.launch(cmd, name)
+}
+
+func (h *host) launch(cmd *exec.Cmd, name string) error {
 	log, err := os.OpenFile(filepath.Join(h.dir, filepath.Base(name)+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("cannot start %s: %w", name, err)
+		return fmt.Errorf("cannot start %s: %w", name, err)
 	}
 	h.started = append(h.started, cmd)
-	return cmd, nil
+	return nil
 }
 
 // daemonLog is what the daemon said, for an error.
@@ -140,14 +150,18 @@ func (h *host) daemonLog() string {
 func (h *host) stop() {
 	for len(h.started) > 0 {
 		last := len(h.started) - 1
-		cmd := h.started[last]
+		_ = end(h.started[last])
 		h.started = h.started[:last]
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		kill := time.AfterFunc(stopTimeout, func() { _ = cmd.Process.Kill() })
-		_ = cmd.Wait()
-		kill.Stop()
 	}
 	_ = os.RemoveAll(h.dir)
+}
+
+// end ends a process, and does nothing to one that has ended.
+func end(cmd *exec.Cmd) error {
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	kill := time.AfterFunc(stopTimeout, func() { _ = cmd.Process.Kill() })
+	defer kill.Stop()
+	return cmd.Wait()
 }
 
 // await returns when a socket accepts connections.

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.etcd.io/bbolt"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+const (
+	singles      = 200 // notifications whose way is timed, one at a time
+	notifyRounds = 5
+	notifyBatch  = 1000 // notifications of a round
+	notifiers    = 128
+	arrivalLimit = time.Minute
+)
+
+var notification = client.NotificationRequest{
+	Title: "2 critical findings", Text: "CVE-2021-44228 on port 8443, CVE-2022-22965 on port 8080", Severity: "critical",
+	Facts: steps[1].Facts,
+}
+
+// receiver takes notifications and tells when each arrived.
+type receiver struct {
+	url     string
+	server  http.Server
+	arrived chan time.Time
+}
+
+func newReceiver() (*receiver, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	r := &receiver{url: "http://" + l.Addr().String() + "/hook", arrived: make(chan time.Time, notifyBatch)}
+	r.server.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { r.arrived <- time.Now() })
+	go func() { _ = r.server.Serve(l) }()
+	return r, nil
+}
+
+func (r *receiver) channel() string {
+	return fmt.Sprintf("[[channel]]\nname = \"ops\"\ntype = \"webhook\"\nurl = %q\n", r.url)
+}
+
+// await returns when the last of n arrived.
+func (r *receiver) await(ctx context.Context, n int) (at time.Time, err error) {
+	limit := time.After(arrivalLimit)
+	for i := range n {
+		select {
+		case at = <-r.arrived:
+		case <-limit:
+			return at, fmt.Errorf("cannot go on: %d of %d notifications arrived within %s", i, n, arrivalLimit)
+		case <-ctx.Done():
+			return at, context.Cause(ctx)
+		}
+	}
+	return at, nil
+}
+
+// notifications is P6.
+func (h *host) notifications(ctx context.Context) ([]row, error) {
+	r, err := newReceiver()
+	if err != nil {
+		return nil, err
+	}
+	defer r.server.Close()
+	sender, socket, err := h.startAnother(ctx, "sender", r.channel())
+	if err != nil {
+		return nil, err
+	}
+	db, err := bbolt.Open(filepath.Join(h.dir, "floor.db"), 0o600, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	way, err := h.way(ctx, r, socket, db)
+	if err != nil {
+		return nil, err
+	}
+	rate, err := sustained(ctx, r, socket, db)
+	if err != nil {
+		return nil, err
+	}
+	return []row{way, rate}, end(sender)
+}
+
+// way times one notification at a time, from the call to the request at the receiver.
+func (h *host) way(ctx context.Context, r *receiver, socket string, db *bbolt.DB) (row, error) {
+	c := client.New(socket)
+	defer c.CloseIdleConnections()
+	store := redis.NewClient(redisOptions(h.redisAddr))
+	defer store.Close()
+	write := writer(db.Update)
+	var took, floors []time.Duration
+	for range singles {
+		id, err := risky(ctx, c, newAsset())
+		if err != nil {
+			return row{}, err
+		}
+		start := time.Now()
+		if _, err := c.Notify(ctx, id, notification, 0); err != nil {
+			return row{}, err
+		}
+		at, err := r.await(ctx, 1)
+		if err != nil {
+			return row{}, err
+		}
+		took = append(took, at.Sub(start))
+		if err := timed(&floors, 1, func() error {
+			for range 3 {
+				if err := store.Ping(ctx).Err(); err != nil {
+					return err
+				}
+			}
+			return write()
+		}); err != nil {
+			return row{}, err
+		}
+	}
+	picket, floor := median(took), median(floors)
+	return row{
+		"P6", "call that notifies → request at the receiver; floor: one fsync and three round trips to Redis",
+		milliseconds(picket), milliseconds(floor), times(picket.Seconds() / floor.Seconds()), "≤ + 1 ms", picket <= floor+time.Millisecond,
+	}, nil
+}
+
+// sustained compares how many notifications a second go all the way with how many small writes a second bbolt makes durable for
+// as many callers.
+func sustained(ctx context.Context, r *receiver, socket string, db *bbolt.DB) (row, error) {
+	crew, batch := make([]*client.Client, notifiers), make([]func() error, notifiers)
+	for i := range crew {
+		crew[i], batch[i] = client.New(socket), writer(db.Batch)
+		defer crew[i].CloseIdleConnections()
+	}
+	var c compared
+	err := inTurns(notifyRounds, func() error {
+		rate, err := notifyMany(ctx, r, crew)
+		c.picket = append(c.picket, rate)
+		return err
+	}, func() error {
+		rate, err := rate(ctx, roundTime, batch)
+		c.floor = append(c.floor, rate)
+		return err
+	})
+	if err != nil {
+		return row{}, err
+	}
+	return c.row("P6", strconv.Itoa(notifiers)+" agents notify, sustained to the receiver; floor: bbolt's Batch, once each", 0.5), nil
+}
+
+// notifyMany is the rate from the first call to the last arrival.
+func notifyMany(ctx context.Context, r *receiver, crew []*client.Client) (float64, error) {
+	claims := make([]string, notifyBatch)
+	each := func(do func(c *client.Client, i int) error) error {
+		var next atomic.Int64
+		work := make([]func() error, len(crew))
+		for n, c := range crew {
+			work[n] = func() error {
+				for i := int(next.Add(1)) - 1; i < notifyBatch; i = int(next.Add(1)) - 1 {
+					if err := do(c, i); err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+		}
+		return together(work)
+	}
+	if err := each(func(c *client.Client, i int) (err error) {
+		claims[i], err = risky(ctx, c, newAsset())
+		return err
+	}); err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	if err := each(func(c *client.Client, i int) error {
+		_, err := c.Notify(ctx, claims[i], notification, 0)
+		return err
+	}); err != nil {
+		return 0, err
+	}
+	last, err := r.await(ctx, notifyBatch)
+	return notifyBatch / last.Sub(start).Seconds(), err
+}
+
+// writer writes something as large as an intent, to a new key each time.
+func writer(in func(func(*bbolt.Tx) error) error) func() error {
+	value := bytes.Repeat([]byte("x"), 1024)
+	return func() error {
+		return in(func(tx *bbolt.Tx) error {
+			b, err := tx.CreateBucketIfNotExists([]byte("intents"))
+			if err != nil {
+				return err
+			}
+			return b.Put([]byte(newAsset()), value)
+		})
+	}
+}
