@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -200,6 +201,43 @@ func watchTells(t *testing.T, s *store) {
 		v, err = a.WatchClaim(t.Context(), c.ID, agent, time.Minute)
 	}
 	if err != nil || v.Reason != ReasonStoreReset {
+		t.Errorf("got %+v, %v", v, err)
+	}
+}
+
+func init() { contract["F25 an agent in another PID namespace"] = otherNamespace }
+
+// otherNamespace: such a peer is known by its pidfd; a pid that it names means nothing here; its end frees the claim.
+func otherNamespace(t *testing.T, s *store) {
+	e := s.fleet(t).host("host-a")
+	inner := exec.Command("sleep", "60")
+	inner.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+	if err := inner.Start(); err != nil {
+		t.Skipf("cannot make a PID namespace: %v", err)
+	}
+	kill := func() { _ = inner.Process.Kill(); _ = inner.Wait() }
+	t.Cleanup(kill)
+	p, err := OpenProcess(inner.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if !p.Foreign() {
+		t.Error("it is not seen as of another namespace")
+	}
+	peer := Peer{UID: 0, PID: p.PID(), Process: p, Foreign: true}
+	_, err = e.Claim(t.Context(), ClaimRequest{Asset: "container", Task: "t", PID: 1, Peer: peer})
+	wantErr(t, err, ErrInvalid)
+	got, err := e.Claim(t.Context(), ClaimRequest{Asset: "container", Task: "t", Peer: peer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kill()
+	v, err := e.GetClaim(got.Claim.ID, 0)
+	for v.Status == Held && err == nil {
+		v, err = e.WatchClaim(t.Context(), got.Claim.ID, 0, time.Minute)
+	}
+	if err != nil || v.Reason != ReasonProcessExit {
 		t.Errorf("got %+v, %v", v, err)
 	}
 }
