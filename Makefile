@@ -9,6 +9,7 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS := -s -w -X github.com/picketd/picket/daemon.version=$(VERSION) -X github.com/picketd/picket/daemon.commit=$(COMMIT)
 FUZZTIME ?= 10s
+CHAOSTIME ?= 1m
 TESTFLAGS ?=
 
 .PHONY: help
@@ -57,6 +58,10 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s)
 			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
 		done; \
 	done
+
+.PHONY: chaos
+chaos: ## Freeze daemons at random for CHAOSTIME (1m) and check what is recorded; needs redis-server
+	PICKET_CHAOS=$(CHAOSTIME) go test -count=1 -timeout 0 -run '^TestG1_Chaos$$' -v ./daemon
 
 .PHONY: clean
 clean: ## Remove what was built
