@@ -53,9 +53,9 @@ func byProcess(t *testing.T, e *Engine, asset Asset, pid int) *Claim {
 	return r.Claim
 }
 
-// TestG1ClaimsOutliveTheDaemon: the next run has the same claims, tokens and locks, renews them and writes under them; those
+// TestG1_ClaimsOutliveTheDaemon: the next run has the same claims, tokens and locks, renews them and writes under them; those
 // whose agents ended meanwhile are freed, and those that another took are told so.
-func TestG1ClaimsOutliveTheDaemon(t *testing.T) {
+func TestG1_ClaimsOutliveTheDaemon(t *testing.T) {
 	t.Parallel()
 	f, _ := setup(t)
 	folder := t.TempDir()

@@ -24,8 +24,8 @@ func within(t *testing.T, limit time.Duration, what string, call func() error) e
 	return err
 }
 
-// TestF32CallsEndWhileRedisIsStopped: every call says STORE_UNAVAILABLE within 5 s, and all is well again afterwards.
-func TestF32CallsEndWhileRedisIsStopped(t *testing.T) {
+// TestF32_CallsEndWhileRedisIsStopped: every call says STORE_UNAVAILABLE within 5 s, and all is well again afterwards.
+func TestF32_CallsEndWhileRedisIsStopped(t *testing.T) {
 	t.Parallel()
 	f, server := setup(t)
 	e := f.host("host-a", func(c *Config) { c.TTL = time.Minute })
@@ -68,9 +68,9 @@ func TestF32CallsEndWhileRedisIsStopped(t *testing.T) {
 	claimed(t, e, "other", "t")
 }
 
-// TestF32RenewalEndsInTime: with Redis stopped a renewal comes back within a sixth of the TTL, and the claim is lost at its
+// TestF32_RenewalEndsInTime: with Redis stopped a renewal comes back within a sixth of the TTL, and the claim is lost at its
 // deadline, not seconds after the lock has run out.
-func TestF32RenewalEndsInTime(t *testing.T) {
+func TestF32_RenewalEndsInTime(t *testing.T) {
 	t.Parallel()
 	f, server := setup(t)
 	e := f.host("host-a")
@@ -89,8 +89,8 @@ func TestF32RenewalEndsInTime(t *testing.T) {
 	server.Thaw()
 }
 
-// TestF3LaterLocksAreRenewedAfterAnOutage: cut, let expire, claim again, and see that the new claim lives.
-func TestF3LaterLocksAreRenewedAfterAnOutage(t *testing.T) {
+// TestF3_LaterLocksAreRenewedAfterAnOutage: cut, let expire, claim again, and see that the new claim lives.
+func TestF3_LaterLocksAreRenewedAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.Proxy(t, server.Addr())
@@ -111,8 +111,8 @@ func TestF3LaterLocksAreRenewedAfterAnOutage(t *testing.T) {
 	}
 }
 
-// TestF16AFullMemoryIsSaidClearly: writes are refused whole, with a sentence; renewals go on, for they need no memory.
-func TestF16AFullMemoryIsSaidClearly(t *testing.T) {
+// TestF16_AFullMemoryIsSaidClearly: writes are refused whole, with a sentence; renewals go on, for they need no memory.
+func TestF16_AFullMemoryIsSaidClearly(t *testing.T) {
 	t.Parallel()
 	f, server := setup(t)
 	e := f.host("host-a")

@@ -105,8 +105,8 @@ func reasonOf(c *claim) Reason {
 	return c.reason
 }
 
-// TestG7WatchdogRenewsAtAThirdOfTheTTL runs for most of an hour, and ends at max_hold.
-func TestG7WatchdogRenewsAtAThirdOfTheTTL(t *testing.T) {
+// TestG7_WatchdogRenewsAtAThirdOfTheTTL runs for most of an hour, and ends at max_hold.
+func TestG7_WatchdogRenewsAtAThirdOfTheTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c, p := bubble(t, renewed, nil)
 		time.Sleep(59 * time.Minute)
@@ -130,8 +130,8 @@ func TestG7WatchdogRenewsAtAThirdOfTheTTL(t *testing.T) {
 	})
 }
 
-// TestF6AFailedRenewalIsUnknown until the trust runs out; then the claim is lost though nobody said so.
-func TestF6AFailedRenewalIsUnknown(t *testing.T) {
+// TestF6_AFailedRenewalIsUnknown until the trust runs out; then the claim is lost though nobody said so.
+func TestF6_AFailedRenewalIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, c, p := bubble(t, func() (any, error) { return nil, errors.New("away") }, nil)
 		time.Sleep(e.TTL - e.margin - 10*time.Millisecond)
@@ -189,7 +189,7 @@ func TestTrustCountsFromTheSend(t *testing.T) {
 	})
 }
 
-func TestG7SilentAgentLosesItsClaim(t *testing.T) {
+func TestG7_SilentAgentLosesItsClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, c, _ := bubble(t, renewed, func(c *claim) { c.heartbeat = 30 * time.Second })
 		for range 10 {
@@ -231,8 +231,8 @@ func TestADaemonThatWasStoppedDoesNotBlameTheAgent(t *testing.T) {
 	})
 }
 
-// TestF14SuspendEndsAClaim: after a suspend longer than the trust the claim is lost, before anyone relies on it.
-func TestF14SuspendEndsAClaim(t *testing.T) {
+// TestF14_SuspendEndsAClaim: after a suspend longer than the trust the claim is lost, before anyone relies on it.
+func TestF14_SuspendEndsAClaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, c, p := bubble(t, renewed, nil)
 		time.Sleep(time.Second)
