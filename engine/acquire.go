@@ -92,13 +92,17 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 	}
 	c.agent = fmt.Sprintf("%d/%d", c.caller, c.uid)
 	ticket, granted, err := e.acquire(ctx, c, r.Wait)
+	if granted && ctx.Err() != nil { // the caller went away in the meantime, and nobody else will ever know of this claim
+		e.abandon(c)
+		err = context.Cause(ctx)
+	}
 	if err != nil || !granted {
 		e.claims.unreserve(c.uid)
 		closeProcess(process)
 		return ClaimResult{Ticket: ticket, Next: []Next{}}, err
 	}
-	// From here on the claim is the watchdog's. Whether the caller is still there is for it to find out. It is in the journal before
-	// it is answered, so that a crash of the daemon right after the answer does not end it.
+	// From here on the claim is the watchdog's. It is in the journal before it is answered, so that a crash of the daemon right after
+	// the answer does not end it.
 	<-e.keep(c, e.now())
 	e.claims.add(c)
 	e.processes.add(c)
@@ -234,6 +238,17 @@ func (e *Engine) unlock(c *claim) {
 	var taken *redsync.ErrTaken
 	if err != nil && !errors.As(err, &taken) && !errors.Is(err, redsync.ErrLockAlreadyExpired) {
 		e.log.Warn("cannot release a lock that got no grant; it runs out by itself", "asset", c.ticket.Asset, "error", err)
+	}
+}
+
+// abandon releases a grant that was never answered.
+func (e *Engine) abandon(c *claim) {
+	ctx, cancel := context.WithTimeout(e.life, storeTimeout)
+	defer cancel()
+	_, err := e.run(ctx, releaseScript, e.keys.all(c.ticket),
+		e.args(c.ticket, c.token, c.nonce, c.agent, "", "released", "the caller went away")...)
+	if err != nil {
+		e.log.Warn("cannot release a claim whose caller went away; its lock runs out by itself", "ticket", c.ticket.String(), "error", err)
 	}
 }
 
