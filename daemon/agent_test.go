@@ -4,6 +4,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"sync"
 	"syscall"
@@ -115,9 +117,28 @@ func (a *agentProcess) kill() {
 
 func (a *agentProcess) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
-	if err := a.cmd.Process.Signal(s); err != nil {
+	send(t, a.cmd.Process, s)
+}
+
+// send sends a signal. After SIGSTOP it returns when no thread of the process runs any more.
+func send(t *testing.T, p *os.Process, s syscall.Signal) {
+	t.Helper()
+	if err := p.Signal(s); err != nil {
 		t.Fatal(err)
 	}
+	if s != syscall.SIGSTOP {
+		return
+	}
+	eventually(t, "the process is stopped", func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.Pid))
+		for _, thread := range threads {
+			stat, _ := os.ReadFile(thread) // one that ended has none
+			if len(stat) > 0 && !bytes.Contains(stat, []byte(") T ")) {
+				return false
+			}
+		}
+		return err == nil && len(threads) > 0
+	})
 }
 
 // tell gives an order, also to an agent that is stopped: it finds it when it wakes.
@@ -179,9 +200,7 @@ func (h *crashHost) signal(t *testing.T, s syscall.Signal) {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := h.cmd.Process.Signal(s); err != nil {
-		t.Fatal(err)
-	}
+	send(t, h.cmd.Process, s)
 }
 
 // wantHeld demands that a claim is held still, with the token that it had.
