@@ -60,7 +60,7 @@
 //	failover to a replica that lags             the lost grant's nonce is refused; tokens do not fall below Redis' clock or what
 //	                                            this daemon has seen; what the replica had is the truth
 //	publish lost                                the poll finds the release
-//	caller goes away while it waits             its place in the queue is given up, a lock taken for it is released
+//	caller goes away while it waits             its place in the queue is given up, a lock or grant taken for it is released
 //	caller goes away during a write             the write goes on; asked again, it answers as replayed
 //
 // Tickets are read without a lock, and this daemon keeps no copy of any. How a notification leaves is the specification in
