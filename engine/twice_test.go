@@ -88,6 +88,23 @@ func everythingTwice(t *testing.T, s *store) {
 		if err != nil || ticket.State != Finished || ticket.Delivery["ops"].Attempts != 2 {
 			t.Errorf("%s: ended with %+v, %v", name, ticket, err)
 		}
+		if ticket, err := e.Reopen(t.Context(), c.Ticket, "1/0", "again"); err != nil || ticket.Run != 2 {
+			t.Errorf("%s: reopened: run %d, %v", name, ticket.Run, err)
+		}
+		c, _ = claimed(t, e, "same", "t")
+		if err := e.Break(t.Context(), "same", "1/0", "it hangs"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		c, _ = claimed(t, e, "same", "t")
+		notified(t, e, c, "ops", "pager")
+		deliver(t, e, c.Ticket, "ops", outbox.Dead, outbox.Go)
+		all := Resolution{Ticket: c.Ticket, By: "1/0", Reason: "by hand"}
+		if _, err := e.Retry(t.Context(), all); err != nil {
+			t.Errorf("%s: retried: %v", name, err)
+		}
+		if ticket, err := e.Discard(t.Context(), all); err != nil || ticket.State != Failed {
+			t.Errorf("%s: discarded: %s, %v", name, ticket.State, err)
+		}
 		histories[i], _ = events(t, e, c.Ticket)
 	}
 	if !slices.Equal(histories[0], histories[1]) {
