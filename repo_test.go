@@ -33,7 +33,7 @@ var arrows = map[string][]string{
 	"sockapi":                {"engine", "outbox", "sockapi/client"},
 	"sockapi/client":         {},
 	"daemon":                 {"engine", "notifier", "outbox", "sockapi", "sockapi/client"},
-	"daemon/bench":           {"daemon", "sockapi/client"},
+	"daemon/bench":           {"daemon", "outbox", "sockapi/client"},
 	"daemon/cmd/picket":      {"daemon", "sockapi/client"},
 	"daemon/cmd/picket-demo": {"sockapi/client"},
 	"examples/agent-go":      {"sockapi/client"},
@@ -50,7 +50,7 @@ var onlyIn = map[string][]string{
 	"github.com/redis/go-redis":     {"daemon", "engine", "engine/redistest", "daemon/bench"}, // outbox and notifier work without it
 	"github.com/urfave/cli":         {"daemon/cmd/picket"},                                    // the command
 	"github.com/wneessen/go-mail":   {"notifier"},                                             // mail
-	"go.etcd.io/bbolt":              {"engine", "outbox"},                                     // the claims' journal, the intents
+	"go.etcd.io/bbolt":              {"engine", "outbox", "daemon/bench"},                     // the journal of claims, the intents, and their floor
 }
 
 // standardOnly says which packages others link into programs of their own, and which import nothing for that.
