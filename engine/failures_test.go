@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -139,14 +138,8 @@ func TestF30_WhatBeganAMomentAgoIsNotTakenUp(t *testing.T) {
 	for range 3 {
 		letGo(t, e, "moment")
 		e = f.frozen("host-a", func(c *Config) { c.StateDir = folder })
-		var work sync.WaitGroup
-		work.Go(e.Start)
-		var got ClaimResult
-		var err error
-		work.Go(func() {
-			got, err = e.Claim(t.Context(), ClaimRequest{Asset: "moment", Task: "t", PID: pid, Peer: Peer{PID: pid}})
-		})
-		work.Wait()
+		e.Start()
+		got, err := e.Claim(t.Context(), ClaimRequest{Asset: "moment", Task: "t", PID: pid, Peer: Peer{PID: pid}})
 		<-e.Adopted()
 		if err != nil || got.Claim == nil {
 			t.Fatalf("got %+v, %v", got, err)
