@@ -37,9 +37,7 @@ func (e *Engine) Force(ctx context.Context, id, by string) error {
 	if err != nil {
 		return err
 	}
-	if !e.conclude(c, Lost, ReasonForced) {
-		return nil
-	}
+	e.conclude(c, Lost, ReasonForced) // the lock is freed also if an earlier call could not
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	_, err = e.run(ctx, releaseScript, e.keys.all(c.ticket),

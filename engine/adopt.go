@@ -9,14 +9,19 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
 	"golang.org/x/sync/errgroup"
 )
 
-// adoptAtOnce is how many claims are taken up again at a time.
-const adoptAtOnce = 32
+// How many claims are taken up again at a time, and the pause before those about which Redis said nothing are asked for again.
+// It is many, and nobody waits within, because a node that is away must not hold up the claims on the others.
+const (
+	adoptAtOnce = 4096
+	adoptPause  = 5 * retryPause
+)
 
 // takeUpAll takes up the claims of an earlier run of the daemon: those whose lock still carries their nonce, and whose process lives
 // or whose heartbeat still has time. The others are remembered with the reason why they ended. Until a claim is decided about,
@@ -24,28 +29,49 @@ const adoptAtOnce = 32
 // to be there: what came after is not the agents' silence.
 func (e *Engine) takeUpAll(ctx context.Context, records []record, stamp time.Duration) {
 	defer close(e.adopted)
-	var g errgroup.Group
-	g.SetLimit(adoptAtOnce)
 	slices.SortFunc(records, func(a, b record) int { return cmp.Compare(a.EndedAt, b.EndedAt) }) // as they are remembered
+	open := map[*claim]record{}
 	for _, r := range records {
 		if r.Status != "" {
 			e.recall(r)
 			continue
 		}
+		open[e.revive(r)] = r
+	}
+	for len(open) > 0 && ctx.Err() == nil {
+		e.takeUpSome(ctx, open, stamp)
+		if len(open) > 0 {
+			select {
+			case <-time.After(adoptPause):
+			case <-ctx.Done():
+			}
+		}
+	}
+	for c := range open {
+		closeProcess(c.process)
+	}
+}
+
+// takeUpSome asks for each claim once, and removes those that are decided about.
+func (e *Engine) takeUpSome(ctx context.Context, open map[*claim]record, stamp time.Duration) {
+	var g errgroup.Group
+	g.SetLimit(adoptAtOnce)
+	var mu sync.Mutex
+	var decided []*claim
+	for c, r := range open {
 		g.Go(func() error {
-			c := e.revive(r)
-			for !e.takeUp(ctx, c, r, stamp) {
-				select {
-				case <-time.After(5 * retryPause):
-				case <-ctx.Done():
-					closeProcess(c.process)
-					return nil
-				}
+			if e.takeUp(ctx, c, r, stamp) {
+				mu.Lock()
+				defer mu.Unlock()
+				decided = append(decided, c)
 			}
 			return nil
 		})
 	}
 	_ = g.Wait()
+	for _, c := range decided {
+		delete(open, c)
+	}
 }
 
 // revive makes a claim of a record, with its process if that still lives.
@@ -121,13 +147,13 @@ func (e *Engine) keep(c *claim, sign time.Duration) <-chan struct{} {
 		ID: c.id, Nonce: c.nonce, Token: c.token, Asset: c.ticket.Asset, Task: c.ticket.Task, Flow: c.flow.Name, UID: c.uid,
 		PID: c.pid, Caller: c.caller, Heartbeat: c.heartbeat, MaxHold: c.maxHold, Since: c.since, Started: c.started, Sign: sign,
 	}
-	c.mu.Lock()
-	if c.status != Held {
-		r.Status, r.Reason, r.Finished, r.EndedAt = c.status, c.reason, c.finished, sign
-	}
-	c.mu.Unlock()
 	if c.process != nil {
 		r.Watched, r.Start = true, c.process.StartTime()
+	}
+	c.mu.Lock() // until it is in the journal, so that an older state of the claim never comes after a newer one
+	defer c.mu.Unlock()
+	if c.status != Held {
+		r.Status, r.Reason, r.Finished, r.EndedAt = c.status, c.reason, c.finished, sign
 	}
 	return e.journal.keep(r)
 }

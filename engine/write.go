@@ -188,10 +188,11 @@ func (e *Engine) write(ctx context.Context, c *claim, s script, what refusal, mo
 		return reply{}, err
 	}
 	if r.code == codeStale {
-		if reason := e.dog.diagnose(c); reason == ReasonForced {
-			e.conclude(c, Lost, reason)
+		reason := e.dog.diagnose(c)
+		if reason == ReasonExpired { // it could not be told: somebody else's grant is why a write is stale
+			reason = ReasonTaken
 		}
-		e.conclude(c, Lost, ReasonTaken)
+		e.conclude(c, Lost, reason)
 		return reply{}, ErrStaleToken
 	}
 	e.index.touch(c.ticket)
