@@ -91,7 +91,7 @@ func everythingTwice(t *testing.T, s *store) {
 		if ticket, err := e.Reopen(t.Context(), c.Ticket, "1/0", "again"); err != nil || ticket.Run != 2 {
 			t.Errorf("%s: reopened: run %d, %v", name, ticket.Run, err)
 		}
-		c, _ = claimed(t, e, "same", "t")
+		claimed(t, e, "same", "t")
 		if err := e.Break(t.Context(), "same", "1/0", "it hangs"); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

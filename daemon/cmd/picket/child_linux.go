@@ -45,7 +45,7 @@ func cannotRun(name string, err error) error {
 // startChild starts a command. The caller's thread must live as long as the command: PDEATHSIG goes off when the thread that
 // forked ends, not the process.
 func startChild(path string, argv, env []string) (*child, error) {
-	ch := &child{foreground: terminalGroup() == unix.Getpgrp()}
+	ch := &child{foreground: inForeground()}
 	ch.cmd = &exec.Cmd{
 		Path: path, Args: argv, Env: env, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		SysProcAttr: &syscall.SysProcAttr{
@@ -115,6 +115,13 @@ func (ch *child) sweep(until time.Duration) {
 	}
 }
 
+// inForeground reports whether this process' group has the terminal. Without one it is 0, and so is a group whose leader is outside
+// this PID namespace.
+func inForeground() bool {
+	group := terminalGroup()
+	return group != 0 && group == unix.Getpgrp()
+}
+
 // terminalGroup returns the process group that has the terminal on standard input, or 0 when it is none.
 func terminalGroup() int {
 	if !term.IsTerminal(unix.Stdin) {
@@ -150,7 +157,7 @@ func (ch *child) suspend() {
 
 // resume gives the child the terminal, if this group has it, and lets it go on.
 func (ch *child) resume() {
-	if terminalGroup() == unix.Getpgrp() {
+	if inForeground() {
 		_ = unix.IoctlSetPointerInt(unix.Stdin, unix.TIOCSPGRP, ch.pid())
 	}
 	ch.signal(unix.SIGCONT)
