@@ -38,7 +38,8 @@
 //	expired       the trust ran out, because Redis did not answer or this host slept, and nobody is known to have the asset.
 //	taken         another grant is newer, or the lock carries another nonce; or Redis refused a write as stale.
 //	store_reset   lock, grant and ticket of the asset are all gone: Redis lost its data.
-//	forced        an administrator ended it.
+//	forced        an administrator ended it. The lock is freed at once, so what picket exec ran may overlap with the next holder's
+//	              work until it is killed; nothing that it writes here is accepted.
 //
 // A lost claim never renews again and is never revived; the agent claims anew and is given what was recorded.
 //
