@@ -228,7 +228,7 @@ func (e *Engine) Ping(ctx context.Context) error {
 	return nil
 }
 
-// saw remembers the highest token, and raises the alarm when a new one is lower (G3).
+// saw remembers the highest token, above which the next one is minted (G3).
 func (e *Engine) saw(token int64) {
 	for {
 		seen := e.seen.Load()

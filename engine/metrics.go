@@ -13,7 +13,6 @@ type metrics struct {
 	ended    *prometheus.CounterVec   // reason
 	renewals *prometheus.CounterVec   // result: ok failed taken
 	redis    *prometheus.HistogramVec // script
-	backward prometheus.Counter
 }
 
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
@@ -33,14 +32,11 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Name: "picket_redis_seconds", Help: "Time that Redis took for a script, retries included.",
 			Buckets: []float64{.0001, .0002, .0005, .001, .002, .005, .01, .05, .1, .5, 1, 5},
 		}, []string{"script"}),
-		backward: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "picket_tokens_backward_total", Help: "Tokens that were lower than one seen before on this host: Redis lost data and its clock is behind.",
-		}),
 	}
 	if r == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.held, m.waiting, m.claims, m.ended, m.renewals, m.redis, m.backward} {
+	for _, c := range []prometheus.Collector{m.held, m.waiting, m.claims, m.ended, m.renewals, m.redis} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}
