@@ -17,10 +17,12 @@ type pace struct {
 	every  time.Duration // between two signs of life, and between two looks at those of others
 	life   time.Duration // of a sign
 	steady time.Duration // for which the own sign must have been written without a break before another counts as dead
+	missed time.Duration // for which the other's sign must have been missed by every look
 }
 
-// defaultPace: steady is longer than life, so after Redis was away all that live have signed again before anyone judges.
-var defaultPace = pace{every: 5 * time.Second, life: 25 * time.Second, steady: 30 * time.Second}
+// defaultPace: steady is longer than life, so after Redis was away all that live have signed again before anyone judges. So is
+// missed longer than every, for when only the node with the other's sign was away.
+var defaultPace = pace{every: 5 * time.Second, life: 25 * time.Second, steady: 30 * time.Second, missed: 10 * time.Second}
 
 // signs are this daemon's signs of life.
 type signs struct {
@@ -35,13 +37,19 @@ type signs struct {
 func (e *Engine) signLoop(ctx context.Context) {
 	ticker := time.NewTicker(e.pace.every)
 	defer ticker.Stop()
+	missed := absent{}
 	for {
-		if err := e.sign(ctx); err != nil && ctx.Err() == nil {
+		err := e.sign(ctx)
+		if err != nil && ctx.Err() == nil {
 			e.log.Warn("cannot give a sign of life to the other daemons", "error", err)
-		} else if e.steady() {
-			if err := e.takeOver(ctx); err != nil && ctx.Err() == nil {
+		}
+		if err == nil && e.steady() {
+			if err = e.takeOver(ctx, missed); err != nil && ctx.Err() == nil {
 				e.log.Warn("cannot look after daemons that are gone", "error", err)
 			}
+		}
+		if err != nil || !e.steady() {
+			clear(missed) // who was away with Redis gets the time to sign again
 		}
 		select {
 		case <-ticker.C:

@@ -14,9 +14,13 @@ import (
 	"github.com/picketd/picket/outbox"
 )
 
+// absent holds when each daemon's sign of life was first missed, by all looks since. Its owner is signLoop.
+type absent map[string]time.Duration
+
 // takeOver looks for daemons whose sign of life is gone, and through the tickets that they answer for. The set of a living one is
-// read by nobody else, so a fleet does not adopt what is merely backing off.
-func (e *Engine) takeOver(ctx context.Context) error {
+// read by nobody else, so a fleet does not adopt what is merely backing off. A sign must be missed for long enough to be written
+// anew in between: one that a shard of a Cluster lost while it was away comes back before that.
+func (e *Engine) takeOver(ctx context.Context, missed absent) error {
 	hosts, err := e.redis.SMembers(ctx, e.keys.hosts()).Result()
 	if err != nil {
 		return unavailable(err)
@@ -29,7 +33,13 @@ func (e *Engine) takeOver(ctx context.Context) error {
 		if err != nil {
 			return unavailable(err)
 		}
-		if lives == 0 {
+		since, again := missed[id]
+		switch {
+		case lives > 0:
+			delete(missed, id)
+		case !again:
+			missed[id] = e.now()
+		case e.now()-since >= e.pace.missed:
 			if err := e.lookAfter(ctx, id); err != nil {
 				return err
 			}
