@@ -29,6 +29,12 @@ func TestExampleAgents(t *testing.T) {
 	goes := func(asset, port, report string) []string {
 		return []string{program, "-target", "127.0.0.1:" + port, "-report", report, asset, "w48"}
 	}
+	python := func(asset, port, report string) []string {
+		return []string{"python3", "../../../examples/agent.py", "127.0.0.1", port, report, asset, "w48"}
+	}
+	library := func(asset, port, report string) []string {
+		return []string{"../../../examples/agent-lib.sh", "127.0.0.1", port, report, asset, "w48"}
+	}
 	cl := client.New(h.socket)
 	t.Cleanup(cl.CloseIdleConnections)
 	for _, c := range []struct {
@@ -44,6 +50,12 @@ func TestExampleAgents(t *testing.T) {
 		{"go-risky", goes("go-risky", port, report), "CVE-2021-44228, CVE-2022-42889", 3},
 		{"go-clean", goes("go-clean", port, empty), "nothing critical", 2},
 		{"go-offline", goes("go-offline", "1", report), "offline", 1},
+		{"py-risky", python("py-risky", port, report), "CVE-2021-44228, CVE-2022-42889", 3},
+		{"py-clean", python("py-clean", port, empty), "nothing critical", 2},
+		{"py-offline", python("py-offline", "1", report), "offline", 1},
+		{"lib-risky", library("lib-risky", port, report), "2 critical findings", 3},
+		{"lib-clean", library("lib-clean", port, empty), "nothing critical", 2},
+		{"lib-offline", library("lib-offline", "1", report), "offline", 1},
 		{"curl", []string{"../../../examples/agent-curl.sh", "curl", "w48"}, "nothing found", 2},
 	} {
 		t.Run(c.asset, func(t *testing.T) {
@@ -73,7 +85,7 @@ func TestExampleAgents(t *testing.T) {
 		keys = append(keys, r.key)
 	}
 	slices.Sort(keys)
-	if want := []string{`"compact/w48"`, `"go-risky/w48"`, `"risky/w48"`}; !slices.Equal(keys, want) {
+	if want := []string{`"compact/w48"`, `"go-risky/w48"`, `"lib-risky/w48"`, `"py-risky/w48"`, `"risky/w48"`}; !slices.Equal(keys, want) {
 		t.Errorf("people were told %q, want %q", keys, want)
 	}
 
@@ -85,6 +97,9 @@ func TestExampleAgents(t *testing.T) {
 		"go-no-report":     goes("go-no-report", port, missing),
 		"go-no-json":       goes("go-no-json", port, writeReport(t, "oops")),
 		"go-folder-report": goes("go-folder-report", port, t.TempDir()),
+		"py-no-report":     python("py-no-report", port, missing),
+		"py-no-json":       python("py-no-json", port, writeReport(t, "oops")),
+		"lib-no-report":    library("lib-no-report", port, missing),
 	} {
 		cmd := exec.Command(command[0], command[1:]...)
 		cmd.Env = append(os.Environ(), "PICKET_SOCKET="+h.socket)

@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Picket Authors
+#
+# An agent with the shell library: agent-lib.sh HOST PORT TRIVY_REPORT ASSET TASK
+# It takes its claim itself, and resumes where an earlier one ended.
+set -eu
+. "$(dirname "$0")/../packaging/shell/picket.sh"
+picket_claim "$4" "$5" "$@"
+host=$1 port=$2 report=$3
+
+connects() { timeout 5 bash -c ': < "/dev/tcp/$0/$1"' "$host" "$port"; }
+critical() { grep -o '"Severity" *: *"CRITICAL"' "$report" | wc -l; }
+facts() { echo "{\"critical\": $n}"; }
+
+case $(picket_state) in INIT | ASSET_OFFLINE)
+  picket_retry 2 connects || { picket step online ASSET_OFFLINE; exec picket finish --summary offline; }
+  picket step online ASSET_ONLINE --fact port:="$port" ;;
+esac
+picket_once vuln VULN_CHECK_DONE cat "$report"
+n=$(critical)
+[ "$n" -gt 0 ] || exec picket finish --summary "nothing critical"
+picket_once assess HIGH_RISK_FOUND facts
+picket done notify || picket notify --severity critical --title "Critical on $PICKET_ASSET" --text "$n findings"
+picket finish --summary "$n critical findings"

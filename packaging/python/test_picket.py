@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+# Copyright The Picket Authors
+"""Tests of the client against the daemon at $PICKET_SOCKET."""
+
+import datetime
+import os
+import tempfile
+import time
+import unittest
+
+import picket
+
+
+class ClientTest(unittest.TestCase):
+    def setUp(self):
+        self.client = picket.Client()
+        self.asset = self.id().rpartition(".")[2].replace("_", " ")
+
+    def test_a_claim_resumes_and_finishes(self):
+        with self.client.claim(self.asset, "t") as first:
+            self.assertTrue(first.trusted())
+            self.assertEqual((first.state, first.done), ("INIT", False))
+            first.step("online", "ASSET_ONLINE", {"port": 22, "text": "ü\u2028"}, summary="here")
+            self.assertEqual(first.next, [{"step": "vuln", "states": ["VULN_CHECK_DONE"]}])
+            first.fail("vuln", OSError())
+        with self.client.claim(self.asset, "t", wait="5s") as second:
+            self.assertGreater(second.token, first.token)
+            self.assertEqual(second.recorded("online")["facts"], {"port": 22, "text": "ü\u2028"})
+            self.assertIsNone(second.recorded("vuln"))
+            self.assertEqual(second.ticket["failure"]["error"], "OSError")
+            second.step("vuln", "VULN_CHECK_DONE")
+            self.assertEqual(second.finish("nothing")["state"], "FINISHED")
+        third = self.client.claim(self.asset, "t")
+        self.assertTrue(third.done)
+        self.assertEqual(self.client.ticket(self.asset, "t")["summary"], "nothing")
+        self.assertEqual(self.client.history(self.asset, "t")["events"][0]["event"], "claimed")
+
+    def test_people_are_told(self):
+        with self.client.claim(self.asset, "t", heartbeat=datetime.timedelta(seconds=30)) as claim:
+            self.assertGreater(claim.heartbeat(), 0)
+            claim.step("online", "ASSET_ONLINE")
+            claim.step("vuln", "VULN_CHECK_DONE")
+            claim.step("assess", "HIGH_RISK_FOUND")
+            ticket = claim.notify("title", "text", "critical", {"n": 1}, wait=20)
+            self.assertEqual(ticket["state"], "NOTIFIED")
+            self.assertEqual([d["status"] for d in ticket["delivery"].values()], ["sent"])
+
+    def test_one_holds_it(self):
+        with self.client.claim(self.asset, "t"):
+            with self.assertRaises(picket.LockHeld) as caught:
+                self.client.claim(self.asset, "other", wait=0.2)
+        self.assertEqual(caught.exception.holder["pid"], os.getpid())
+
+    def test_a_lost_claim_writes_nothing(self):
+        claim = self.client.claim(self.asset, "t", max_hold="1s")
+        while claim.trusted():
+            time.sleep(0.05)
+        for write in (claim.check, claim.heartbeat, lambda: claim.step("online", "ASSET_ONLINE"), claim.finish):
+            with self.assertRaises(picket.ClaimLost) as caught:
+                write()
+            self.assertEqual(caught.exception.reason, "max_hold")
+        self.assertEqual(self.client.ticket(self.asset, "t")["state"], "INIT")
+
+    def test_mistakes_are_told(self):
+        with self.client.claim(self.asset, "t") as claim:
+            with self.assertRaises(picket.Problem) as caught:
+                claim.step("assess", "FINISHED")
+            self.assertEqual((caught.exception.code, caught.exception.state), ("ILLEGAL_TRANSITION", "INIT"))
+            self.assertEqual(caught.exception.allowed[0]["step"], "online")
+            with self.assertRaises(ValueError):
+                claim.step("online", "ASSET_ONLINE", {"nan": float("nan")})
+        with self.assertRaises(picket.Problem) as caught:
+            self.client.claim(self.asset, "a/b")
+        self.assertEqual((caught.exception.code, caught.exception.status), ("INVALID_TASK", 422))
+        for wait in ("5", "s", "1d", "5 s"):
+            with self.assertRaises(ValueError):
+                self.client.claim(self.asset, "t", wait=wait)
+
+    def test_an_error_in_the_block_releases(self):
+        with self.assertRaises(ZeroDivisionError):
+            with self.client.claim(self.asset, "t"):
+                1 / 0
+        self.client.claim(self.asset, "t").release()
+
+    def test_nobody_listens(self):
+        with self.assertRaises(picket.Unreachable):
+            picket.Client(os.path.join(tempfile.gettempdir(), "no.sock")).status()
+
+
+if __name__ == "__main__":
+    unittest.main()
