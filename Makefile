@@ -60,8 +60,8 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s)
 	done
 
 .PHONY: chaos
-chaos: ## Freeze daemons at random for CHAOSTIME (1m) and check what is recorded; needs redis-server
-	PICKET_CHAOS=$(CHAOSTIME) go test -count=1 -timeout 0 -run '^TestG1_Chaos$$' -v ./daemon
+chaos: ## Freeze and kill daemons and Redis at random for CHAOSTIME (1m) and check what is recorded; needs redis-server
+	PICKET_CHAOS=$(CHAOSTIME) go test -count=1 -timeout 0 -run '^Test(G1|G9)_Chaos$$' -v ./daemon
 
 .PHONY: clean
 clean: ## Remove what was built

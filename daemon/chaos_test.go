@@ -19,8 +19,22 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
-// chaosFor is the variable that says for how long TestG1_Chaos freezes and thaws, as in 1m.
+// chaosFor is the variable that says for how long the chaos tests freeze, kill and thaw, as in 1m.
 const chaosFor = "PICKET_CHAOS"
+
+// chaosTime is that time, or a short one.
+func chaosTime(t *testing.T, short time.Duration) time.Duration {
+	t.Helper()
+	s := os.Getenv(chaosFor)
+	if s == "" {
+		return short
+	}
+	long, err := time.ParseDuration(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return long
+}
 
 // The lock's TTL there, and how long a daemon is frozen: for less than the TTL, or for more.
 const (
@@ -58,13 +72,7 @@ func chaosAsset(i int) string { return fmt.Sprintf("chaos-%d", i) }
 // written under any grant but the newest (G2), that tokens only grew (G3), and that what was accepted is recorded, once (G5).
 func TestG1_Chaos(t *testing.T) {
 	t.Parallel()
-	long := 5 * time.Second
-	if s := os.Getenv(chaosFor); s != "" {
-		var err error
-		if long, err = time.ParseDuration(s); err != nil {
-			t.Fatal(err)
-		}
-	}
+	long := chaosTime(t, 5*time.Second)
 	server := redistest.Start(t)
 	var hosts []*crashHost
 	for _, name := range []string{"host-a", "host-b", "host-c"} {
@@ -98,12 +106,14 @@ func TestG1_Chaos(t *testing.T) {
 	c.check(t, hosts[0].client)
 }
 
-// pause sleeps for a random time, and reports whether it is not enough yet.
-func (c *chaos) pause(most time.Duration) bool {
+func (c *chaos) pause(most time.Duration) bool { return pause(c.enough, rand.N(most)) }
+
+// pause sleeps, and reports whether it is not enough yet.
+func pause(enough context.Context, long time.Duration) bool {
 	select {
-	case <-time.After(rand.N(most)):
-		return c.enough.Err() == nil
-	case <-c.enough.Done():
+	case <-time.After(long):
+		return enough.Err() == nil
+	case <-enough.Done():
 		return false
 	}
 }

@@ -91,10 +91,14 @@ func (h *host) claim(t *testing.T, asset string) (client.ClaimResponse, error) {
 // wantCode demands that err is a problem with a code.
 func wantCode(t *testing.T, err error, code client.Code) {
 	t.Helper()
-	var p *client.Problem
-	if !errors.As(err, &p) || p.Code != code {
+	if !isCode(err, code) {
 		t.Errorf("got %v, want %s", err, code)
 	}
+}
+
+func isCode(err error, code client.Code) bool {
+	var p *client.Problem
+	return errors.As(err, &p) && p.Code == code
 }
 
 // check returns what readiness says about one thing: empty when all is well.
