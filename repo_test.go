@@ -26,6 +26,7 @@ const module = "github.com/picketd/picket"
 // arrows says which packages of this module each one may import: the data goes that way. A package that is not here is
 // refused, so that a new one is given its place on purpose.
 var arrows = map[string][]string{
+	"agent/findings":         {},
 	"engine":                 {"outbox"},
 	"engine/redistest":       {},
 	"outbox":                 {},
@@ -46,6 +47,7 @@ var onlyIn = map[string][]string{
 	"github.com/alicebob/miniredis": {"daemon"},                                               // picket dev
 	"github.com/danielgtaylor/huma": {"sockapi"},                                              // the API's form
 	"github.com/go-redsync/redsync": {"engine", "daemon/bench"},                               // the lock, and its floor
+	"github.com/pandatix/go-cvss":   {"agent/findings"},                                       // scores from vectors
 	"github.com/pelletier/go-toml":  {"daemon"},                                               // the configuration
 	"github.com/redis/go-redis":     {"daemon", "engine", "engine/redistest", "daemon/bench"}, // outbox and notifier work without it
 	"github.com/urfave/cli":         {"daemon/cmd/picket"},                                    // the command

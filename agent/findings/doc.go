@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+// Package findings turns what scanners print into one form, and reads the files of threat intelligence that say which of
+// it matters. It knows nothing of Picket.
+//
+// # Half a scan is an error
+//
+// Whoever reads "no findings" takes an asset for clean. So an output counts only when it is whole, by its format: a JSON
+// document that is closed, and nothing behind it; XML with nmap's runstats. One that is empty, cut off, damaged, too large,
+// of another scanner, or of a version that is not known is an error that says where and what it looks like, and no finding of
+// it is returned. One thing cannot be seen: nuclei's JSON Lines have no end, so a file of them that was cut exactly between
+// two lines reads as a shorter scan, and an empty one as a scan that matched nothing. The exit code must tell (OKExit).
+//
+// # Formats
+//
+//	name      what                                       known versions                           empty output
+//	nuclei    -jsonl, or the array of -json-export       2 (early names too) and 3                nothing matched
+//	trivy     --format json                              schema 2, the array before it, k8s       error
+//	grype     -o json                                    0.x, with EPSS and KEV since 0.88        error
+//	nmap      -oX                                        xmloutputversion 1.x                     error
+//	osv       OSV-Scanner's --format json                1 and 2                                  error: it prints nothing when it
+//	                                                                                              failed or found no packages
+//	sarif     SARIF of any tool                          2.1.0                                    error
+//	findings  {"findings": […]}, the form of Finding     –                                        error
+//
+// Unknown fields are ignored. UTF-8 is expected, with a byte order mark or without; UTF-16 needs one.
+//
+// # What is taken
+//
+//	          severity                                 score                                     what is no finding
+//	nuclei    info.severity                            classification: score, else metrics       matcher-status false
+//	trivy     Severity; unknown: worst VendorSeverity  CVSS of all sources                       Status not_affected, checks not
+//	                                                                                             FAIL, licences, modified findings
+//	grype     vulnerability's; unknown: its related    cvss of it and its related                ignoredMatches
+//	nmap      from the score                           vulners' score                            ports not open, scripts that
+//	                                                                                             report no vulnerability
+//	osv       database_specific.severity, Ubuntu's     vectors, else the group's max_severity    licence violations
+//	sarif     from the score, else level, else the     security-severity of result or rule       suppressed, kind not fail,
+//	          rule's level, else warning                                                         baselineState absent
+//
+// Trivy's misconfigurations and secrets are findings; what a secret says is not taken. OSV-Scanner's groups are one finding
+// each. What its call analysis found uncalled is a finding all the same. nmap's open ports are findings with severity info and
+// the id "open-port"; vulners and scripts that use NSE's vulns library add theirs. Of SARIF, the first location counts.
+//
+// Scores are CVSS base scores, computed where only a vector is given: the highest of versions 3.x and 4.0, and version 2
+// where there is nothing newer. A number outside 0 to 10 is no score. Severities are understood in any case and under other
+// names (moderate, important, negligible, warning, a number); without one, the score decides by the scale of CVSS 3.1; what
+// is neither is "unknown".
+//
+// The id is the first CVE among a finding's names, in capitals, else the scanner's own id; the other names are aliases. KEV
+// and EPSS should be asked for id and aliases. Findings of one id, package and location are merged, and the worst of each
+// field is kept; where the id is no CVE, the title must be the same too, for one rule may find several things.
+//
+// # Limits
+//
+// Input is read as a stream and may be of any size. One value in it may have 16 MiB; there may be 200,000 findings with 64 MiB
+// of text; what is skipped may be nested 200 deep, XML 64. Past a limit is an error. Titles are cut to 200 bytes, ids to 128,
+// packages and locations to 512, aliases to 64; each is one line without control and formatting characters.
+package findings

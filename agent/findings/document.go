@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package findings
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+)
+
+// maxDepth bounds how deep what is skipped may be nested.
+const maxDepth = 200
+
+var errEmpty = errors.New("it is empty")
+
+// document walks through one JSON document as it is read, so that its size does not matter. Names are matched exactly.
+type document struct {
+	src *source
+	dec *json.Decoder
+}
+
+// newDocument refuses an output without anything in it.
+func newDocument(src *source) (*document, error) {
+	b, err := src.first()
+	if err != nil {
+		return nil, err
+	}
+	if b == 0 {
+		return nil, errEmpty
+	}
+	d := &document{src: src, dec: json.NewDecoder(src)}
+	d.dec.UseNumber()
+	return d, nil
+}
+
+// fields says what reads the value of each name in an object; others are skipped.
+type fields map[string]func() error
+
+// object reads an object, or null, which is one without fields.
+func (d *document) object(known fields) error {
+	if null, err := d.open('{'); err != nil || null {
+		return err
+	}
+	for d.dec.More() {
+		name, err := d.token()
+		if err != nil {
+			return err
+		}
+		read, ok := known[name.(string)]
+		if !ok {
+			read = d.skip
+		}
+		if err := read(); err != nil {
+			return at("."+clean(name.(string), 64), err)
+		}
+	}
+	_, err := d.token()
+	return err
+}
+
+// array reads a list, or null, which is an empty one; each is called before every element and reads it.
+func (d *document) array(each func() error) error {
+	if null, err := d.open('['); err != nil || null {
+		return err
+	}
+	for i := 0; d.dec.More(); i++ {
+		if err := each(); err != nil {
+			return at("["+strconv.Itoa(i)+"]", err)
+		}
+	}
+	_, err := d.token()
+	return err
+}
+
+// list is an array whose elements are read as T.
+func list[T any](d *document, each func(*T) error) func() error {
+	return func() error {
+		return d.array(func() error {
+			var v *T
+			if err := d.value(&v)(); err != nil {
+				return err
+			}
+			if v == nil {
+				return errors.New("is null, should be an object")
+			}
+			return each(v)
+		})
+	}
+}
+
+func (d *document) open(want json.Delim) (null bool, err error) {
+	token, err := d.token()
+	if err != nil || token == nil {
+		return true, err
+	}
+	if token != want {
+		return false, fmt.Errorf("is %s, should be %s", kind(token), kind(want))
+	}
+	return false, nil
+}
+
+func (d *document) token() (json.Token, error) {
+	d.src.next()
+	token, err := d.dec.Token()
+	return token, d.explain(err)
+}
+
+// value decodes what comes next into v.
+func (d *document) value(v any) func() error {
+	return func() error {
+		d.src.next()
+		return d.explain(d.dec.Decode(v))
+	}
+}
+
+func (d *document) skip() error {
+	for depth := 0; ; {
+		token, err := d.token()
+		if err != nil {
+			return err
+		}
+		switch token {
+		case json.Delim('{'), json.Delim('['):
+			if depth++; depth > maxDepth {
+				return fmt.Errorf("is nested more than %d deep, which %w", maxDepth, errLimit)
+			}
+		case json.Delim('}'), json.Delim(']'):
+			depth--
+		}
+		if depth == 0 {
+			return nil
+		}
+	}
+}
+
+// end refuses anything behind the document.
+func (d *document) end() error {
+	d.src.next()
+	if _, err := d.dec.Token(); err != io.EOF {
+		return fmt.Errorf("something follows its end at byte %d", d.dec.InputOffset())
+	}
+	return nil
+}
+
+func (d *document) explain(err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("it is not JSON at byte %d: %s", syntax.Offset, syntax.Error())
+	case errors.As(err, &kind):
+		return at("."+kind.Field, fmt.Errorf("is %s, which does not belong there", article(kind.Value)))
+	case err != nil:
+		return d.src.explain(err)
+	}
+	return nil
+}
+
+func kind(token json.Token) string {
+	switch token := token.(type) {
+	case json.Delim:
+		if token == '{' {
+			return "an object"
+		}
+		return "a list"
+	case string:
+		return "a string"
+	case bool:
+		return "a bool"
+	default:
+		return "a number"
+	}
+}
+
+func article(value string) string {
+	if value == "object" || value == "array" {
+		return "an " + value
+	}
+	return "a " + value
+}
+
+// placed is an error somewhere in a document.
+type placed struct {
+	path string
+	err  error
+}
+
+func (p *placed) Error() string { return strings.TrimPrefix(p.path, ".") + ": " + p.err.Error() }
+func (p *placed) Unwrap() error { return p.err }
+
+// at says where in the document an error is, from the inside out.
+func at(step string, err error) error {
+	if p, ok := err.(*placed); ok {
+		return &placed{step + p.path, p.err}
+	}
+	return &placed{step, err}
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package findings
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+)
+
+// maxXMLDepth bounds how deep elements may be nested; nmap itself needs about ten.
+const maxXMLDepth = 64
+
+type nmapPort struct {
+	Protocol string `xml:"protocol,attr"`
+	ID       string `xml:"portid,attr"`
+	State    struct {
+		State string `xml:"state,attr"`
+	} `xml:"state"`
+	Service struct {
+		Name      string `xml:"name,attr"`
+		Product   string `xml:"product,attr"`
+		Version   string `xml:"version,attr"`
+		ExtraInfo string `xml:"extrainfo,attr"`
+	} `xml:"service"`
+	Scripts []nmapScript `xml:"script"`
+}
+
+// nmap walks through the XML that nmap -oX writes.
+type nmap struct {
+	dec      *xml.Decoder
+	src      *source
+	into     *collector
+	path     []string // the elements that are open
+	address  string   // of the host that is open
+	ended    bool     // runstats/finished was there
+	complete error    // what finished says
+}
+
+// parseNmap reads nmap's XML. nmap writes runstats last, so that an output without it was cut off, whatever else is there.
+func parseNmap(src *source, into *collector) error {
+	b, err := src.first()
+	switch {
+	case err != nil:
+		return err
+	case b == 0:
+		return errors.New("it is empty")
+	case b != '<':
+		return errors.New("it is not XML")
+	}
+	n := &nmap{dec: xml.NewDecoder(src), src: src, into: into}
+	n.dec.CharsetReader = func(label string, r io.Reader) (io.Reader, error) {
+		if label = strings.ToLower(label); label == "utf-16" || label == "us-ascii" { // decoded already, or a part of UTF-8
+			return r, nil
+		}
+		return nil, fmt.Errorf("its encoding is %q, known are UTF-8 and UTF-16", clean(label, maxID))
+	}
+	if err := n.walk(); err != nil {
+		return err
+	}
+	if !n.ended {
+		return errors.New("it has no runstats: nmap did not come to its end")
+	}
+	return n.complete
+}
+
+func (n *nmap) walk() error {
+	seen := false
+	for {
+		n.src.next()
+		token, err := n.dec.Token()
+		if err == io.EOF && seen && len(n.path) == 0 {
+			return nil
+		}
+		if err != nil {
+			return n.explain(err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			if len(n.path) == 0 {
+				if seen || token.Name.Local != "nmaprun" || attribute(token, "scanner") != "nmap" {
+					return fmt.Errorf("its element <%s> is not nmap's <nmaprun>", clean(token.Name.Local, maxID))
+				}
+				seen = true
+			}
+			if err := n.start(token); err != nil {
+				return err
+			}
+		case xml.EndElement:
+			n.path = n.path[:len(n.path)-1]
+		case xml.CharData:
+			if len(n.path) == 0 && strings.TrimSpace(string(token)) != "" {
+				return errors.New("text stands outside of its elements")
+			}
+		}
+	}
+}
+
+func (n *nmap) start(e xml.StartElement) error {
+	if len(n.path) == maxXMLDepth {
+		return fmt.Errorf("its elements are nested more than %d deep, which %w", maxXMLDepth, errLimit)
+	}
+	switch strings.Join(n.path, "/") + "/" + e.Name.Local {
+	case "nmaprun/host":
+		n.address = ""
+		if attribute(e, "timedout") == "true" {
+			return errors.New("nmap gave up a host (timedout): its scan is not complete")
+		}
+	case "nmaprun/host/address":
+		if attribute(e, "addrtype") != "mac" && n.address == "" {
+			n.address = attribute(e, "addr")
+		}
+	case "nmaprun/host/ports/port":
+		var p nmapPort
+		if err := n.dec.DecodeElement(&p, &e); err != nil {
+			return n.explain(err)
+		}
+		return n.port(p)
+	case "nmaprun/host/hostscript/script":
+		var s nmapScript
+		if err := n.dec.DecodeElement(&s, &e); err != nil {
+			return n.explain(err)
+		}
+		return s.add(Finding{Location: n.address}, n.into)
+	case "nmaprun/runstats/finished":
+		n.ended = true
+		if exit := attribute(e, "exit"); exit != "" && exit != "success" {
+			n.complete = fmt.Errorf("nmap ended with %q: %s", clean(exit, maxID), clean(attribute(e, "errormsg"), maxTitle))
+		}
+	}
+	n.path = append(n.path, e.Name.Local)
+	return nil
+}
+
+// port makes an open port a finding for information, and takes what scripts found behind it.
+func (n *nmap) port(p nmapPort) error {
+	if p.State.State != "open" {
+		return nil
+	}
+	f := Finding{
+		ID:       "open-port",
+		Severity: "info",
+		Title:    join("Open port", p.ID+"/"+p.Protocol, p.Service.Name, p.Service.Product, p.Service.Version, p.Service.ExtraInfo),
+		Package:  join(p.Service.Product, p.Service.Version),
+		Location: net.JoinHostPort(n.address, p.ID) + "/" + p.Protocol,
+	}
+	if err := n.into.add(f); err != nil {
+		return err
+	}
+	for _, s := range p.Scripts {
+		if err := s.add(Finding{Package: f.Package, Location: f.Location}, n.into); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *nmap) explain(err error) error {
+	var syntax *xml.SyntaxError
+	switch {
+	case errors.As(err, &syntax) && syntax.Msg == "unexpected EOF":
+		return n.src.explain(io.ErrUnexpectedEOF)
+	case errors.As(err, &syntax):
+		return fmt.Errorf("it is not XML in line %d: %s", syntax.Line, syntax.Msg)
+	}
+	return n.src.explain(err)
+}
+
+func attribute(e xml.StartElement, name string) string {
+	for _, a := range e.Attr {
+		if a.Name.Local == name {
+			return a.Value
+		}
+	}
+	return ""
+}

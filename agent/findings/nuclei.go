@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package findings
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// nucleiResult is one line of nuclei's JSONL, of version 2 in its early form too, whose names were written otherwise.
+type nucleiResult struct {
+	TemplateID string `json:"template-id"`
+	EarlyID    string `json:"templateID"`
+	Info       struct {
+		Name           text  `json:"name"`
+		Severity       text  `json:"severity"`
+		Tags           texts `json:"tags"`
+		Classification struct {
+			CVE     texts  `json:"cve-id"`
+			Metrics text   `json:"cvss-metrics"`
+			Score   number `json:"cvss-score"`
+			EPSS    number `json:"epss-score"`
+		} `json:"classification"`
+	} `json:"info"`
+	MatcherName    text  `json:"matcher-name"`
+	EarlyMatcher   text  `json:"matcher_name"`
+	Extracted      texts `json:"extracted-results"`
+	EarlyExtracted texts `json:"extracted_results"`
+	MatchedAt      text  `json:"matched-at"`
+	EarlyMatched   text  `json:"matched"`
+	Host           text  `json:"host"`
+	IP             text  `json:"ip"`
+	MatcherStatus  *bool `json:"matcher-status"`
+}
+
+// parseNuclei reads JSON Lines, or one array. An empty output is that of a scan that matched nothing.
+func parseNuclei(src *source, into *collector) error {
+	first, err := src.first()
+	if err != nil || first == 0 {
+		return err
+	}
+	d := &document{src: src, dec: json.NewDecoder(src)}
+	if first == '[' {
+		if err := list(d, func(r *nucleiResult) error { return r.add(into) })(); err != nil {
+			return err
+		}
+		return d.end()
+	}
+	for n := 1; ; n++ {
+		src.next()
+		var r *nucleiResult
+		switch err := d.dec.Decode(&r); {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return inResult(n, d.explain(err))
+		case r == nil:
+			return inResult(n, errors.New("is null, should be an object"))
+		}
+		if err := r.add(into); err != nil {
+			return inResult(n, err)
+		}
+	}
+}
+
+func (r *nucleiResult) add(into *collector) error {
+	template := first(r.TemplateID, r.EarlyID)
+	if template == "" {
+		return errors.New("it has no template-id")
+	}
+	if r.MatcherStatus != nil && !*r.MatcherStatus { // -matcher-status prints what did not match too
+		return nil
+	}
+	class := r.Info.Classification
+	f := Finding{
+		Severity: string(r.Info.Severity),
+		Location: first(string(r.MatchedAt), string(r.EarlyMatched), string(r.Host), string(r.IP)),
+		EPSS:     class.EPSS.within(1),
+		KEV:      slices.Contains(r.Info.Tags, "kev"), // the templates' tag for CISA's catalogue
+	}
+	f.ID, f.Aliases = identify(append([]string{template}, class.CVE...)...)
+	var s scores
+	metrics := string(class.Metrics)
+	if strings.HasPrefix(metrics, "3.") || strings.HasPrefix(metrics, "4.") {
+		metrics = "CVSS:" + metrics
+	}
+	s.add("", class.Score, metrics)
+	f.CVSS = s.best()
+	f.Title = first(string(r.Info.Name), template)
+	what := first(string(r.MatcherName), string(r.EarlyMatcher))
+	if what == "" {
+		what = strings.Join(append(slices.Clone(r.Extracted), r.EarlyExtracted...), ", ")
+	}
+	if what != "" {
+		f.Title += ": " + what
+	}
+	return into.add(f)
+}
+
+// first returns the first that is not empty.
+func first(s ...string) string {
+	for _, one := range s {
+		if one != "" {
+			return one
+		}
+	}
+	return ""
+}
+
+func inResult(n int, err error) error { return at("result "+strconv.Itoa(n), err) }

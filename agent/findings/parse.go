@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package findings
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// format is one kind of output.
+type format struct {
+	name   string
+	title  string // for people
+	parse  func(*source, *collector) error
+	okExit []int // see OKExit
+}
+
+func formats() []format {
+	return []format{
+		{"nuclei", "nuclei JSON", parseNuclei, []int{0}},
+		{"trivy", "Trivy JSON", parseTrivy, []int{0}},
+		{"grype", "Grype JSON", parseGrype, []int{0, 2}}, // 2: --fail-on, after everything is printed
+		{"nmap", "nmap XML", parseNmap, []int{0}},
+		{"osv", "OSV-Scanner JSON", parseOSV, []int{0, 1}}, // 1: vulnerabilities found
+		{"sarif", "SARIF", parseSARIF, []int{0}},
+		{"findings", "a list of findings", parsePlain, []int{0}},
+	}
+}
+
+func lookup(name string) (format, bool) {
+	all := formats()
+	i := slices.IndexFunc(all, func(f format) bool { return f.name == name })
+	if i < 0 {
+		return format{}, false
+	}
+	return all[i], true
+}
+
+// Formats lists the names that Parse knows.
+func Formats() []string {
+	var names []string
+	for _, f := range formats() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// OKExit returns the exit codes with which the scanner of a format says, by its documentation, that its scan is complete.
+// It is nil for a format that Parse does not know.
+func OKExit(format string) []int {
+	f, _ := lookup(format)
+	return f.okExit
+}
+
+// Parse reads the whole output of a scanner. The findings come in the scanner's order, those of one id at one place merged.
+// An output that is cut off, damaged, too large or another scanner's is an error, and then there are no findings at all:
+// half a scan must not be taken for a clean one.
+func Parse(format string, r io.Reader) ([]Finding, error) {
+	f, ok := lookup(format)
+	if !ok {
+		return nil, fmt.Errorf("cannot read output as %q: known are %s", format, strings.Join(Formats(), ", "))
+	}
+	src := newSource(r)
+	var into collector
+	if err := f.parse(src, &into); err != nil {
+		if other := guess(src.head); other != "" && other != f.title && !errors.Is(err, errLimit) {
+			return nil, fmt.Errorf("cannot read the output as %s: %w; it looks like %s", f.title, err, other)
+		}
+		return nil, fmt.Errorf("cannot read the output as %s: %w", f.title, err)
+	}
+	return into.list, nil
+}

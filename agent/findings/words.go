@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package findings
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// text is a string; scanners write a number or null in the place of one too.
+type text string
+
+func (t *text) UnmarshalJSON(b []byte) error {
+	switch b[0] {
+	case '"':
+		return json.Unmarshal(b, (*string)(t))
+	case '{', '[':
+		return errors.New("should be text")
+	case 'n':
+		*t = ""
+	default:
+		*t = text(b)
+	}
+	return nil
+}
+
+// texts is a list of strings; scanners write one string with commas in it, or null, in the place of one too.
+type texts []string
+
+func (t *texts) UnmarshalJSON(b []byte) error {
+	if b[0] == '[' {
+		var list []text
+		if err := json.Unmarshal(b, &list); err != nil {
+			return err
+		}
+		for _, one := range list {
+			*t = append(*t, string(one))
+		}
+		return nil
+	}
+	var one text
+	if err := one.UnmarshalJSON(b); err != nil {
+		return err
+	}
+	for _, part := range strings.Split(string(one), ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			*t = append(*t, part)
+		}
+	}
+	return nil
+}
+
+// number is a number, or one in quotes; anything else, and what no float64 can hold, counts as 0.
+type number float64
+
+func (n *number) UnmarshalJSON(b []byte) error {
+	*n = parseNumber(string(bytes.Trim(b, `"`)))
+	return nil
+}
+
+func parseNumber(s string) number {
+	f, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+		return 0
+	}
+	return number(f)
+}
+
+// within returns n where it lies between 0 and the highest that it can mean, else 0: what is not a score says nothing.
+func (n number) within(most float64) float64 {
+	if n < 0 || float64(n) > most {
+		return 0
+	}
+	return float64(n)
+}
+
+var cvePattern = regexp.MustCompile(`(?i)(?:^|[^a-z0-9])(cve-[0-9]{4}-[0-9]{4,19})(?:$|[^0-9])`)
+
+// cveIn returns the CVE that an id names: itself, or within UBUNTU-CVE-2024-1234 and the like; "" when it names none.
+func cveIn(id string) string {
+	if m := cvePattern.FindStringSubmatch(id); m != nil {
+		return strings.ToUpper(m[1])
+	}
+	return ""
+}
+
+// identify picks the id of a finding from its names, the scanner's own first: the first CVE among them, else the scanner's.
+// The rest are aliases.
+func identify(names ...string) (id string, aliases []string) {
+	for _, name := range names {
+		if id == "" {
+			id = cveIn(name)
+		}
+	}
+	for _, name := range names {
+		if cve := cveIn(name); strings.EqualFold(cve, name) {
+			name = cve
+		}
+		if id == "" {
+			id = name
+		}
+		if name != "" && name != id && !slices.Contains(aliases, name) {
+			aliases = append(aliases, name)
+		}
+	}
+	return id, aliases
+}
+
+// colours are a terminal's escape sequences.
+var colours = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
+
+// clean makes one line of s, with nothing in it that moves a terminal's cursor or turns the direction of writing, and cuts
+// it after most bytes.
+func clean(s string, most int) string {
+	var b strings.Builder
+	gap := false
+	for _, r := range colours.ReplaceAllString(s, "") {
+		if unicode.IsSpace(r) || unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
+			gap = b.Len() > 0
+			continue
+		}
+		if gap {
+			b.WriteByte(' ')
+			gap = false
+		}
+		if b.WriteRune(r); b.Len() > most {
+			return cut(b.String(), most)
+		}
+	}
+	return b.String()
+}
+
+func cut(s string, most int) string {
+	const mark = "…"
+	s = s[:most-len(mark)]
+	for !utf8.ValidString(s) {
+		s = s[:len(s)-1]
+	}
+	return s + mark
+}
+
+// join puts a space between what is not empty.
+func join(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
+}
