@@ -38,6 +38,7 @@ func (d *Daemon) startOutbox(context.Context) error {
 	options := outbox.Options{
 		MaxSize:     int64(d.config.Outbox.MaxSizeMiB) << 20,
 		KeepReceipt: time.Duration(d.config.Tickets.Keep),
+		Logger:      d.log,
 	}
 	store, err := outbox.Open(path, options)
 	if errors.Is(err, outbox.ErrDamaged) {

@@ -89,6 +89,10 @@
 // Past MaxSize, Stage and Adopt answer ErrFull; everything else may use the room beyond it, because it is what makes room.
 // On a full disk any write may fail with the system's ENOSPC and leaves the file as it was before.
 //
+// A bbolt file keeps what it frees. When most of a file of 16 MiB or more is free, what is left is copied, within a write's turn,
+// into a new file, which takes the old one's name in one step. Writes wait for that, a fraction of a second, and locks do not,
+// because nothing that keeps one alive writes here. A crash in between leaves the one file or the other, whole.
+//
 // A damaged file never panics out of this package: Open, or the call that meets the damage, says ErrDamaged. After a write has
 // met it, all further writes are refused until the file is opened anew. SetAside renames the file, and what was accepted is
 // adopted again from the tickets.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -40,10 +41,13 @@ type Store struct {
 	keep time.Duration // of closed intents
 	most int           // closed intents, so that they never crowd out new ones
 
+	log *slog.Logger
+
+	swap sync.RWMutex // held to put another file in the place of db and file, shared to read; who has the turn needs it not
 	db   *bolt.DB
 	file *os.File // bbolt's own
 
-	turn  chan struct{} // held by whoever commits, and by Close
+	turn  chan struct{} // held by whoever commits, compacts, and by Close
 	queue struct {
 		sync.Mutex
 		ops []*op
@@ -52,6 +56,9 @@ type Store struct {
 	counts map[Origin]int // guarded by turn
 	broken error          // what a write panicked with; guarded by turn
 	closed bool           // guarded by turn
+	looked time.Time      // when it was last decided whether to compact; guarded by turn
+
+	passes func(point string) // for a test that ends the process there; nil: nothing
 
 	stats   atomic.Pointer[Stats]
 	changed chan struct{} // capacity 1, never closed
@@ -66,6 +73,7 @@ type Options struct {
 	MaxSize     int64         // bytes; past it Stage and Adopt answer ErrFull. Defaults to 256 MiB
 	LockTimeout time.Duration // for another process to let go of the file. Defaults to 1 s
 	KeepReceipt time.Duration // how long receipts stay. Defaults to 30 days
+	Logger      *slog.Logger  // Defaults to none
 }
 
 // The defaults of Options.
@@ -87,13 +95,18 @@ func Open(path string, o Options) (s *Store, err error) {
 	if o.KeepReceipt <= 0 {
 		o.KeepReceipt = DefaultKeepReceipt
 	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 	s = &Store{
 		path:    path,
+		log:     o.Logger,
 		keep:    o.KeepReceipt,
 		most:    max(1, int(o.MaxSize/2/closedSize)),
 		limit:   int(o.MaxSize),
 		turn:    make(chan struct{}, 1),
 		changed: make(chan struct{}, 1),
+		looked:  time.Now(),
 	}
 	if err := s.open(o.LockTimeout); err != nil {
 		if s.file != nil {
@@ -107,16 +120,7 @@ func Open(path string, o Options) (s *Store, err error) {
 // open leaves s.file to be released when it fails, because bbolt forgets it when it panics.
 func (s *Store) open(timeout time.Duration) (err error) {
 	defer guard(&err)()
-	s.db, err = bolt.Open(s.path, 0o600, &bolt.Options{
-		Timeout:      timeout,
-		FreelistType: bolt.FreelistMapType,
-		NoStatistics: true,
-		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
-			f, err := os.OpenFile(name, flag, mode)
-			s.file = f
-			return f, err
-		},
-	})
+	s.db, err = openFile(s.path, timeout, &s.file)
 	switch errno := syscall.Errno(0); {
 	case errors.Is(err, berrors.ErrTimeout):
 		return locked(s.path)
@@ -124,12 +128,40 @@ func (s *Store) open(timeout time.Duration) (err error) {
 		return err
 	case err != nil:
 		return fmt.Errorf("%w: %v", ErrDamaged, err)
+	case !s.hasName():
+		return locked(s.path) // it waited for a file whose process has put another in its place
+	}
+	if err := os.Remove(s.path + compacting); err != nil && !errors.Is(err, os.ErrNotExist) {
+		s.log.Warn("cannot remove what a crash left of a smaller outbox file", "error", err)
 	}
 	if err := s.check(); err != nil {
 		return err
 	}
 	// The file's name must be as durable as what is written in it.
 	return syncDir(filepath.Dir(s.path))
+}
+
+// openFile opens a bbolt file, and tells which one that is even if it panics.
+func openFile(path string, timeout time.Duration, file **os.File) (*bolt.DB, error) {
+	return bolt.Open(path, 0o600, &bolt.Options{
+		Timeout:      timeout,
+		FreelistType: bolt.FreelistMapType,
+		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+			f, err := os.OpenFile(name, flag, mode)
+			*file = f
+			return f, err
+		},
+	})
+}
+
+// hasName reports whether the open file is the one that has the outbox's name.
+func (s *Store) hasName() bool {
+	named, err := os.Stat(s.path)
+	if err != nil {
+		return false
+	}
+	open, err := s.file.Stat()
+	return err == nil && os.SameFile(named, open)
 }
 
 // check reads every page that holds keys, so that damage shows now and not in the middle of a notification.

@@ -39,6 +39,7 @@ func (s *Store) write(grows bool, fn func(*tx) error) error {
 		s.queue.ops = nil
 		s.queue.Unlock()
 		s.commit(ops)
+		s.tidy()
 		<-s.turn
 	case <-o.done:
 	}
@@ -122,6 +123,8 @@ func (s *Store) transact(t *tx, ops []*op) (err error) {
 // view runs fn on a snapshot.
 func (s *Store) view(fn func(*tx) error) (err error) {
 	defer guard(&err)()
+	s.swap.RLock()
+	defer s.swap.RUnlock()
 	err = s.db.View(func(btx *bolt.Tx) error { return fn(&tx{Tx: btx}) })
 	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
 		return errClosed
