@@ -40,6 +40,7 @@ var arrows = map[string][]string{
 	"examples/agent-go":      {"sockapi/client"},
 	"examples/agent-small":   {"sockapi/client"},
 	"examples/receiver-go":   {},
+	"packaging":              {},
 }
 
 // onlyIn says where a library may be imported, so that what it is good for stays behind one door. Tests are free.

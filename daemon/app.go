@@ -34,8 +34,9 @@ type Daemon struct {
 	redis    redis.UniversalClient
 	channels []notifier.ChannelConfig
 	settings *settingsWatch
-	run      string     // this run's random id
-	failed   chan error // capacity 1: why the daemon cannot go on
+	run      string        // this run's random id
+	failed   chan error    // capacity 1: why the daemon cannot go on
+	beats    chan struct{} // capacity 1: the renewal loop has gone round, which systemd wants to hear
 
 	mu        sync.Mutex // guards what follows
 	phase     phase
@@ -87,6 +88,7 @@ func New(c Config, o Options) (*Daemon, error) {
 		settings: newSettingsWatch(client, o.Logger),
 		run:      rand.Text(),
 		failed:   make(chan error, 1),
+		beats:    make(chan struct{}, 1),
 	}, nil
 }
 
@@ -128,6 +130,7 @@ func (d *Daemon) engineConfig(store *outbox.Store, render func(string, engine.Me
 		StateDir: c.StateDir, Host: c.Host, Prefix: c.Redis.Prefix, TTL: time.Duration(c.Lock.TTL),
 		MaxHold: time.Duration(c.Claims.MaxHold), MaxHoldLimit: time.Duration(c.Claims.MaxHoldLimit), MaxPerUID: c.Claims.MaxPerUID,
 		Keep: time.Duration(c.Tickets.Keep), KeepGrants: time.Duration(c.Tickets.KeepGrants),
+		Progress: d.progress, ProgressEvery: systemdWatchdog() / 4,
 		Logger: d.log, Registry: d.registry,
 	}
 	for _, ch := range c.Channels {

@@ -54,12 +54,6 @@ func (d *Daemon) Run(ctx context.Context) error {
 	return errors.Join(failure, err)
 }
 
-func (d *Daemon) notifySystemd(state string) {
-	if _, err := systemd.SdNotify(false, state); err != nil {
-		d.log.Warn("cannot tell systemd", "state", state, "error", err)
-	}
-}
-
 // Start starts everything, or nothing: what was started before a failure is stopped again. Without Redis it goes on after
 // 2 s. A daemon starts once.
 func (d *Daemon) Start() error { return d.start(context.Background()) }

@@ -34,6 +34,7 @@ func (d *Daemon) startOutbox(context.Context) error {
 	if err := os.MkdirAll(d.config.StateDir, 0o700); err != nil {
 		return fmt.Errorf("cannot make the state directory: %w", err)
 	}
+	d.extendStart(openLimit)
 	path := filepath.Join(d.config.StateDir, "outbox.db")
 	options := outbox.Options{
 		MaxSize:     int64(d.config.Outbox.MaxSizeMiB) << 20,
@@ -78,6 +79,7 @@ func (d *Daemon) startParts(context.Context) error {
 		return err
 	}
 	d.engine, d.notifier = eng, send
+	d.watchedBySystemd()
 	d.onStop("the engine", eng.Stop)
 	eng.Start()
 	d.onStop("the notifier", func(ctx context.Context) error {
@@ -89,20 +91,33 @@ func (d *Daemon) startParts(context.Context) error {
 	return nil
 }
 
-// awaitRedis lets calls wait in the socket's queue until Redis has answered and the claims of an earlier run are taken up, or for
-// 2 s: an agent that calls while the host boots, or the daemon restarts, should not hear of it.
+// awaitRedis lets calls wait in the socket's queue until Redis has answered and the claims of an earlier run are taken up: an agent
+// that calls while the host boots, or the daemon restarts, should not hear of it. It does not wait for a Redis that is away: after
+// 2 s in which nothing came of it, the daemon serves without.
 func (d *Daemon) awaitRedis(ctx context.Context) error {
-	limit := time.After(settingsLimit)
-	for _, ready := range []<-chan struct{}{d.settings.known, d.engine.Adopted()} {
+	limit := time.NewTimer(settingsLimit)
+	defer limit.Stop()
+	ready, left := (<-chan struct{})(d.settings.known), d.engine.Awaiting()
+	for {
 		select {
 		case <-ready:
-		case <-limit:
-			return nil
+			if ready == d.engine.Adopted() {
+				return nil
+			}
+			ready = d.engine.Adopted()
+			limit.Reset(settingsLimit)
+		case <-limit.C:
+			now := d.engine.Awaiting()
+			if now >= left {
+				return nil
+			}
+			left = now
+			d.extendStart(10 * settingsLimit)
+			limit.Reset(settingsLimit)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	}
-	return nil
 }
 
 // serve opens the socket last, when all that answers calls is there.

@@ -48,8 +48,8 @@ func newManager(t *testing.T, redisAddr string) *manager {
 	return m
 }
 
-// start runs a daemon with the socket as file descriptor 3.
-func (m *manager) start(t *testing.T) *exec.Cmd {
+// start runs a daemon with the socket as file descriptor 3, and more in its environment.
+func (m *manager) start(t *testing.T, env ...string) *exec.Cmd {
 	t.Helper()
 	file, err := m.socket.File()
 	if err != nil {
@@ -58,6 +58,7 @@ func (m *manager) start(t *testing.T) *exec.Cmd {
 	defer file.Close()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), configOfProcess+"="+m.config, "LISTEN_FDS=1", "NOTIFY_SOCKET="+filepath.Join(m.dir, "notify.sock"))
+	cmd.Env = append(cmd.Env, env...)
 	cmd.ExtraFiles = []*os.File{file}
 	cmd.Stderr = &bytes.Buffer{}
 	if err := cmd.Start(); err != nil {
@@ -66,8 +67,18 @@ func (m *manager) start(t *testing.T) *exec.Cmd {
 	return cmd
 }
 
-// told waits for the next word to systemd.
+// told waits for the next word to systemd, but for those that ask for more time.
 func (m *manager) told(t *testing.T) string {
+	t.Helper()
+	for {
+		if word := m.hears(t); !strings.HasPrefix(word, "EXTEND_TIMEOUT_USEC=") {
+			return word
+		}
+	}
+}
+
+// hears waits for the next word to systemd, whatever it is.
+func (m *manager) hears(t *testing.T) string {
 	t.Helper()
 	if err := m.notified.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		t.Fatal(err)

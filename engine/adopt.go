@@ -141,6 +141,9 @@ func (e *Engine) takeUp(ctx context.Context, c *claim, r record, stamp time.Dura
 // Adopted closes when every claim of an earlier run has been decided about.
 func (e *Engine) Adopted() <-chan struct{} { return e.adopted }
 
+// Awaiting is how many claims of an earlier run have not been decided about.
+func (e *Engine) Awaiting() int { return e.claims.awaiting() }
+
 // keep puts the claim into the journal: with its last sign of life, or with how it ended then.
 func (e *Engine) keep(c *claim, sign time.Duration) <-chan struct{} {
 	r := record{

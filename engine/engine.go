@@ -61,6 +61,11 @@ type Config struct {
 	Keep         time.Duration // tickets. Defaults to 720 h
 	KeepGrants   time.Duration // Defaults to 2160 h
 
+	// Progress is called by the loop that renews, at most once in ProgressEvery and at latest after twice that, as long as the loop
+	// goes round and no renewal hangs. Whether Redis answers does not matter. It must not block. Defaults to nothing.
+	Progress      func()
+	ProgressEvery time.Duration // Defaults to a minute
+
 	Logger   *slog.Logger
 	Registry prometheus.Registerer // nil: metrics are kept and shown nowhere
 }
@@ -87,6 +92,7 @@ func (c *Config) setDefaults() {
 		{&c.MaxHoldLimit, 24 * time.Hour},
 		{&c.Keep, 720 * time.Hour},
 		{&c.KeepGrants, 2160 * time.Hour},
+		{&c.ProgressEvery, time.Minute},
 	} {
 		if *d.at == 0 {
 			*d.at = d.value

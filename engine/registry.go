@@ -75,6 +75,13 @@ func (r *registry) await(records []record) {
 	}
 }
 
+// awaiting is how many claims of an earlier run are not decided about.
+func (r *registry) awaiting() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.awaited)
+}
+
 func (r *registry) add(c *claim) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -35,6 +35,9 @@ type watchdog struct {
 	beating int           // claims with a heartbeat in the heap
 	stalled time.Duration // for how long the daemon was stopped, in sum
 	grace   time.Duration // CLOCK_BOOTTIME until which silence is not judged
+
+	underway renewals
+	reported time.Duration // CLOCK_BOOTTIME of the last call of Progress
 }
 
 type dueClaim struct {
@@ -55,7 +58,9 @@ func (h *dueHeap) Pop() any {
 	return last
 }
 
-func newWatchdog(e *Engine) *watchdog { return &watchdog{Engine: e, wake: make(chan struct{}, 1)} }
+func newWatchdog(e *Engine) *watchdog {
+	return &watchdog{Engine: e, wake: make(chan struct{}, 1), underway: renewals{}}
+}
 
 // clock is CLOCK_BOOTTIME without the time in which the daemon was stopped.
 func (w *watchdog) clock() time.Duration {
@@ -99,6 +104,7 @@ func (w *watchdog) loop(ctx context.Context) {
 				w.schedule(c, at)
 			}
 		}
+		w.report(now)
 		pause := w.pause(now)
 		timer.Reset(pause)
 		select {
@@ -139,7 +145,7 @@ func (w *watchdog) take(now time.Duration) []*claim {
 func (w *watchdog) pause(now time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	pause := sleepMost
+	pause := min(sleepMost, w.ProgressEvery)
 	if w.beating > 0 {
 		pause = tick
 	}
@@ -189,6 +195,7 @@ func (w *watchdog) look(c *claim, now time.Duration) time.Duration {
 	}
 	if !c.renewing && now >= c.renewAt {
 		c.renewing = true
+		w.begin(c, now)
 		w.spawn(func(ctx context.Context) { w.renew(ctx, c) })
 	}
 	if !c.renewing {
@@ -215,6 +222,7 @@ func jitter(d time.Duration) time.Duration { return d*9/10 + rand.N(d/5+1) }
 // renew extends the lock of one claim. A lease's clock starts when the attempt was sent. That the lock is gone is an answer;
 // any other failure is unknown, is tried again, and is a loss only when the trust runs out.
 func (w *watchdog) renew(ctx context.Context, c *claim) {
+	defer w.over(c)
 	sent := w.now()
 	ctx, cancel := context.WithTimeout(ctx, w.TTL/6)
 	extended, err := c.lock.ExtendContext(ctx)

@@ -56,7 +56,7 @@ type pools struct{ *pool }
 func (p pools) Get(context.Context) (syncredis.Conn, error) { return poolConn(p), nil }
 
 // bubble is an engine with one claim in synctest's time; its Redis, but for redsync's, is away.
-func bubble(t *testing.T, extend func() (any, error), change func(*claim)) (*Engine, *claim, *pool) {
+func bubble(t *testing.T, extend func() (any, error), change func(*claim), options ...func(*Config)) (*Engine, *claim, *pool) {
 	t.Helper()
 	away := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1, Dialer: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("away")
@@ -65,9 +65,13 @@ func bubble(t *testing.T, extend func() (any, error), change func(*claim)) (*Eng
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := New(Config{
+	config := Config{
 		Redis: away, Outbox: box, Host: "h", TTL: 15 * time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-	})
+	}
+	for _, option := range options {
+		option(&config)
+	}
+	e, err := New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
