@@ -19,8 +19,9 @@ var errEmpty = errors.New("it is empty")
 
 // document walks through one JSON document as it is read, so that its size does not matter. Names are matched exactly.
 type document struct {
-	src *source
-	dec *json.Decoder
+	src  *source
+	dec  *json.Decoder
+	null bool // null stood in the place of the last object or list
 }
 
 // newDocument refuses an output without anything in it.
@@ -42,7 +43,7 @@ type fields map[string]func() error
 
 // object reads an object, or null, which is one without fields.
 func (d *document) object(known fields) error {
-	if null, err := d.open('{'); err != nil || null {
+	if err := d.open('{'); err != nil || d.null {
 		return err
 	}
 	for d.dec.More() {
@@ -59,12 +60,21 @@ func (d *document) object(known fields) error {
 		}
 	}
 	_, err := d.token()
+	d.null = false // what stood inside may have been
 	return err
+}
+
+// must turns null into an error.
+func (d *document) must(read func() error) error {
+	if err := read(); err != nil || !d.null {
+		return err
+	}
+	return errors.New("is null, should be a list")
 }
 
 // array reads a list, or null, which is an empty one; each is called before every element and reads it.
 func (d *document) array(each func() error) error {
-	if null, err := d.open('['); err != nil || null {
+	if err := d.open('['); err != nil || d.null {
 		return err
 	}
 	for i := 0; d.dec.More(); i++ {
@@ -73,6 +83,7 @@ func (d *document) array(each func() error) error {
 		}
 	}
 	_, err := d.token()
+	d.null = false
 	return err
 }
 
@@ -92,15 +103,15 @@ func list[T any](d *document, each func(*T) error) func() error {
 	}
 }
 
-func (d *document) open(want json.Delim) (null bool, err error) {
+func (d *document) open(want json.Delim) error {
 	token, err := d.token()
-	if err != nil || token == nil {
-		return true, err
+	if d.null = token == nil; err != nil || d.null {
+		return err
 	}
 	if token != want {
-		return false, fmt.Errorf("is %s, should be %s", kind(token), kind(want))
+		return fmt.Errorf("is %s, should be %s", kind(token), kind(want))
 	}
-	return false, nil
+	return nil
 }
 
 func (d *document) token() (json.Token, error) {
@@ -140,10 +151,15 @@ func (d *document) skip() error {
 // end refuses anything behind the document.
 func (d *document) end() error {
 	d.src.next()
-	if _, err := d.dec.Token(); err != io.EOF {
+	_, err := d.dec.Token()
+	var syntax *json.SyntaxError
+	switch {
+	case err == io.EOF:
+		return nil
+	case err == nil, errors.As(err, &syntax):
 		return fmt.Errorf("something follows its end at byte %d", d.dec.InputOffset())
 	}
-	return nil
+	return d.src.explain(err)
 }
 
 func (d *document) explain(err error) error {

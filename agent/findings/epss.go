@@ -67,7 +67,7 @@ func packCVE(cve string) (uint64, bool) {
 }
 
 func (e *EPSS) read(r io.Reader) error {
-	lines := bufio.NewReaderSize(r, 4<<10)
+	lines := bufio.NewReaderSize(r, 64<<10)
 	for n := 1; ; n++ {
 		b, err := lines.ReadSlice('\n')
 		switch {
@@ -76,7 +76,7 @@ func (e *EPSS) read(r io.Reader) error {
 		case err == io.EOF, errors.Is(err, io.ErrUnexpectedEOF):
 			return fmt.Errorf("it ends in the middle of line %d: it was cut off", n)
 		case errors.Is(err, bufio.ErrBufferFull):
-			return fmt.Errorf("line %d is longer than 4 KiB", n)
+			return fmt.Errorf("line %d is longer than 64 KiB", n)
 		case errors.Is(err, gzip.ErrChecksum):
 			return fmt.Errorf("it is damaged gzip: %w", err)
 		case err != nil:

@@ -3,7 +3,13 @@
 
 package findings
 
-import "bytes"
+import (
+	"bytes"
+	"regexp"
+)
+
+// jsonStart is how an object or a list begins; a line of a log may begin with a bracket too.
+var jsonStart = regexp.MustCompile(`^(\{|\[\s*[\[\]{"]|null)`)
 
 // guess says what an output looks like by its beginning; "" when it looks like nothing that is known here.
 func guess(head []byte) string {
@@ -16,7 +22,7 @@ func guess(head []byte) string {
 			return "nmap XML"
 		}
 		return "XML"
-	case head[0] != '{' && head[0] != '[':
+	case !jsonStart.Match(head):
 		return "text"
 	}
 	for _, g := range []struct {

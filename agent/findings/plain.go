@@ -20,7 +20,7 @@ func parsePlain(src *source, into *collector) error {
 	found := false
 	err = d.object(fields{"findings": func() error {
 		found = true
-		return list(d, func(p *plain) error {
+		return d.must(list(d, func(p *plain) error {
 			if p.ID == "" {
 				return errors.New("it has no id")
 			}
@@ -30,7 +30,7 @@ func parsePlain(src *source, into *collector) error {
 			}
 			f.ID, f.Aliases = identify(append([]string{string(p.ID)}, p.Aliases...)...)
 			return into.add(f)
-		})()
+		}))
 	}})
 	if err != nil {
 		return err

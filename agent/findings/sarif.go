@@ -65,7 +65,7 @@ func parseSARIF(src *source, into *collector) error {
 		"version": d.value(&version),
 		"runs": func() error {
 			found = true
-			return d.array(func() error { return parseRun(d, into) })
+			return d.must(func() error { return d.array(func() error { return parseRun(d, into) }) })
 		},
 	})
 	switch {
@@ -107,7 +107,7 @@ func parseRun(d *document, into *collector) error {
 		}),
 		"results": func() error {
 			hasResults = true
-			return list(d, run.keep)()
+			return d.must(list(d, run.keep))
 		},
 	})
 	if err != nil {
