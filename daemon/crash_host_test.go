@@ -36,6 +36,7 @@ type crashHost struct {
 	server *redistest.Server
 	redis  *redis.Client
 	client *client.Client
+	disk   bool // the state directory is on a small disk of the daemon's own, and gone when it ends; needs root
 
 	mu  sync.Mutex // guards cmd
 	cmd *exec.Cmd
@@ -97,6 +98,13 @@ func (h *crashHost) start(t *testing.T, point string) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), configOfProcess+"="+h.file, crashOfProcess+"="+h.cue)
 	cmd.Stderr = h.log
+	if h.disk {
+		if err := os.MkdirAll(h.config.StateDir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		cmd.Env = append(cmd.Env, diskOfProcess+"="+h.config.StateDir)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	}
 	if _, err := cmd.StdinPipe(); err != nil { // open as long as this process lives
 		t.Fatal(err)
 	}

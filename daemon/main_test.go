@@ -18,6 +18,9 @@ import (
 // configOfProcess names the configuration with which the test binary becomes a daemon, as systemd would start one.
 const configOfProcess = "PICKET_TEST_DAEMON"
 
+// diskOfProcess names a folder where that daemon, in a mount namespace of its own, mounts a disk of 2 MiB first.
+const diskOfProcess = "PICKET_TEST_DISK"
+
 // At the end of all tests, nothing that a daemon started may be left.
 func TestMain(m *testing.M) {
 	run, what := runProcess, os.Getenv(configOfProcess)
@@ -37,6 +40,11 @@ func TestMain(m *testing.M) {
 func runProcess(path string) error {
 	if os.Getenv("LISTEN_FDS") != "" {
 		os.Setenv("LISTEN_PID", strconv.Itoa(os.Getpid()))
+	}
+	if dir := os.Getenv(diskOfProcess); dir != "" {
+		if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); err != nil {
+			return fmt.Errorf("cannot mount a small disk: %w", err)
+		}
 	}
 	c, err := LoadConfig(path)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -21,7 +20,7 @@ func (d *Daemon) Ready(ctx context.Context) []client.Check {
 	return []client.Check{
 		check("redis", d.engine.Ping(ctx)),
 		check("settings", d.settings.gate()),
-		check("outbox", d.outbox.Discard(outbox.Ref{})), // nothing, but it goes the way of a write,
+		check("outbox", d.outbox.Writable()),
 		check("identity", d.engine.Identity()),
 		check("accepting", d.accepting()),
 	}

@@ -31,7 +31,7 @@ func (e *Engine) Attempt(ctx context.Context, a outbox.Attempt) (outbox.Answer, 
 	if found {
 		_, err := e.Outcome(ctx, outbox.Outcome{
 			Ref: a.Ref, Asset: a.Asset, Task: a.Task, Run: a.Run, Key: receipt.Key, Channel: a.Channel, Number: a.Number,
-			Status: outbox.Sent, At: receipt.At,
+			Status: outbox.Sent, At: receipt.At, Error: receipt.Error,
 		})
 		return outbox.Answer{Verdict: outbox.Done, Status: outbox.Sent}, err
 	}

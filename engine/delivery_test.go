@@ -14,6 +14,7 @@ func init() {
 	contract["G10 the ticket decides about every attempt"] = attemptVerdicts
 	contract["G10 at_most_once parks what is unknown"] = onceParks
 	contract["G9 a receipt is a fact"] = receiptIsFact
+	contract["G9 a receipt that is not for all says for whom not"] = receiptForSome
 	contract["notify is accepted once"] = acceptedOnce
 	contract["NOTIFIED and FAILED"] = settlesTicket
 }
@@ -181,6 +182,51 @@ func receiptIsFact(t *testing.T, s *store) {
 	ticket, err := a.Ticket(t.Context(), gone)
 	if err != nil || ticket.State != Init || ticket.Delivery["ops"].Status != outbox.Sent {
 		t.Errorf("got %+v, %v", ticket, err)
+	}
+}
+
+// receiptForSome: a mail that the server took for some of its recipients. Who is left out stays on the ticket, and in its history.
+func receiptForSome(t *testing.T, s *store) {
+	a := s.fleet(t).host("host-a")
+	told := func(task, known string, again int) *Ticket {
+		t.Helper()
+		c, _ := claimed(t, a, "some", task)
+		in := notified(t, a, c, "ops")
+		deliver(t, a, c.Ticket, "ops", outbox.Pending, outbox.Go) // whose error does not stay
+		o := outcome(c.Ticket, in, "ops", 2, outbox.Sent)
+		o.Error = known
+		for range again {
+			if _, err := a.Outcome(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		letGo(t, a, "some")
+		ticket, err := a.Ticket(t.Context(), c.Ticket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &ticket
+	}
+	const note = "sent, but not to a@example.com: 550 no such user"
+	if d := told("all", "", 1).Delivery["ops"]; d.Status != outbox.Sent || d.Error != "" {
+		t.Errorf("for all it is %+v", d)
+	}
+	ticket := told("some", note, 2)
+	if d := ticket.Delivery["ops"]; d.Status != outbox.Sent || d.Error != note {
+		t.Errorf("for some it is %+v", d)
+	}
+	history, _, err := a.History(t.Context(), ticket.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	receipts := 0
+	for _, e := range history {
+		if e.Event == "receipt" && e.Reason == note {
+			receipts++
+		}
+	}
+	if receipts != 1 {
+		t.Errorf("the history has it %d times", receipts)
 	}
 }
 

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/picketd/picket/outbox"
 )
 
 // pace is how the daemons of a fleet watch each other.
@@ -64,8 +62,8 @@ func (e *Engine) sign(ctx context.Context) error {
 	if err := e.Identity(); err != nil {
 		return err
 	}
-	if err := e.box.Discard(outbox.Ref{}); err != nil {
-		return fmt.Errorf("the outbox cannot be written: %w", err)
+	if err := e.box.Writable(); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.pace.every)
 	defer cancel()

@@ -79,7 +79,7 @@ func (j *job) bring() {
 
 // repeat settles the channel by a receipt of the same run.
 func (j *job) repeat(r outbox.Receipt) {
-	o := j.outcome(outbox.Sent, j.d.Attempts, r.At, "")
+	o := j.outcome(outbox.Sent, j.d.Attempts, r.At, r.Error)
 	if j.n.persist(func() error { return j.n.box.Record(o, time.Now(), false) }) == nil {
 		j.d.Status, j.d.At, j.d.Error = o.Status, o.At, o.Error
 		j.bring()

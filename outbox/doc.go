@@ -88,6 +88,7 @@
 //
 // Past MaxSize, Stage and Adopt answer ErrFull; everything else may use the room beyond it, because it is what makes room.
 // On a full disk any write may fail with the system's ENOSPC and leaves the file as it was before.
+// Writable finds that out for a daemon that would have nothing to write otherwise.
 //
 // A bbolt file keeps what it frees. When most of a file of 16 MiB or more is free, what is left is copied, within a write's turn,
 // into a new file, which takes the old one's name in one step. Writes wait for that, a fraction of a second, and locks do not,

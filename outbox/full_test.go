@@ -118,11 +118,18 @@ func init() {
 			}
 		}
 		check()
+		if err := s.Writable(); !errors.Is(err, syscall.ENOSPC) {
+			panic(fmt.Sprint("it is said to be writable: ", err))
+		}
 		must(s.Close())
 		s, err = Open(path, Options{}) // a daemon must start on a full disk, too
 		must(err)
 		check()
+		if err := s.Writable(); !errors.Is(err, syscall.ENOSPC) {
+			panic(fmt.Sprint("opened again it is said to be writable: ", err))
+		}
 		must(os.Remove(ballast))
+		must(s.Writable())
 		next := bulky(len(in))
 		must(s.Stage(next))
 		in = append(in, next)

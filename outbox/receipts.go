@@ -15,6 +15,7 @@ type Receipt struct {
 	Run     int64
 	Channel string
 	At      time.Time
+	Error   string // who did not get it all the same, or empty
 }
 
 // Receipt returns this outbox's receipt for a ticket's run on a channel, if there is one. It is there from Record on, whatever
@@ -26,7 +27,7 @@ func (s *Store) Receipt(ticket string, run int64, channel string) (r Receipt, ok
 	}
 	for _, in := range all {
 		if d := in.Channels[channel]; in.Run == run && d.Status == Sent {
-			return Receipt{Ref: in.Ref, Key: in.Key, Run: run, Channel: channel, At: d.At}, true, nil
+			return Receipt{Ref: in.Ref, Key: in.Key, Run: run, Channel: channel, At: d.At, Error: d.Error}, true, nil
 		}
 	}
 	return Receipt{}, false, nil

@@ -58,6 +58,7 @@ type Store struct {
 	closed bool           // guarded by turn
 	looked time.Time      // when it was last decided whether to compact; guarded by turn
 
+	failed atomic.Bool        // the last write did not come to the disk
 	passes func(point string) // for a test that ends the process there; nil: nothing
 
 	stats   atomic.Pointer[Stats]

@@ -81,6 +81,9 @@ func (s *Store) update(ops []*op) error {
 	}
 	t := &tx{delta: map[Origin]int{}}
 	err := s.transact(t, ops)
+	if !errors.Is(err, errNothing) {
+		s.failed.Store(err != nil && !errors.Is(err, berrors.ErrMaxSizeReached))
+	}
 	switch {
 	case err == nil:
 		for origin, n := range t.delta {

@@ -3,7 +3,8 @@
 --
 -- outcome: what became of an attempt. A receipt is a fact and is recorded in whatever state the ticket is; any other outcome
 -- only as that of this very attempt.
--- ARGV  17 status  18 when, ms of the host's clock  19 error  20 flow and 21 asset of a ticket that is made anew for a receipt
+-- ARGV  17 status  18 when, ms of the host's clock  19 error; when sent, who did not get it all the same, or empty  20 flow and
+--       21 asset of a ticket that is made anew for a receipt
 -- Reply {OK, '1' if the ticket needs nothing more from this intent, else '0'}
 
 local status, at = ARGV[17], ARGV[18]
@@ -29,7 +30,7 @@ if t[2] ~= INTENT then
   end
   redis.call('HSET', TICKET, field('receipt'), INTENT)
   if not t[8] then
-    redis.call('HSET', TICKET, field('delivery'), 'sent', field('at'), at, field('host'), HOST)
+    redis.call('HSET', TICKET, field('delivery'), 'sent', field('at'), at, field('host'), HOST, field('error'), ARGV[19])
   end
   receipt(known and 'of an earlier intent' or 'of an intent that Redis had lost')
   touch(state)
@@ -38,9 +39,9 @@ end
 
 if status == 'sent' then
   if was ~= 'sent' then
-    redis.call('HSET', TICKET, field('delivery'), 'sent', field('at'), at, field('host'), HOST, field('error'), '')
+    redis.call('HSET', TICKET, field('delivery'), 'sent', field('at'), at, field('host'), HOST, field('error'), ARGV[19])
     redis.call('HDEL', TICKET, field('lease'), field('attempt'), field('attempt_run'))
-    receipt('')
+    receipt(ARGV[19])
     if state == 'NOTIFYING' then
       state = settle()
     end

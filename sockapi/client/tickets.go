@@ -63,7 +63,7 @@ type Delivery struct {
 	Attempts int64      `json:"attempts"`
 	At       *time.Time `json:"at" doc:"When the status was last changed by an attempt, or null."`
 	Host     string     `json:"host" doc:"The daemon's host that made the last attempt."`
-	Error    string     `json:"error" doc:"The last attempt's error, cut."`
+	Error    string     `json:"error" doc:"The last attempt's error, cut; when sent, who did not get it all the same."`
 }
 
 // Holder is who holds an asset.
