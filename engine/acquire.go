@@ -163,7 +163,7 @@ func (e *Engine) take(ctx context.Context, c *claim) (Ticket, bool, error) {
 			e.unlock(c)
 		}
 	}()
-	r, err := e.run(ctx, mintScript, e.keys.all(c.ticket), e.args(c.ticket, e.seen.Load(), c.nonce, c.agent, "",
+	r, err := e.run(ctx, mintScript, e.keys.all(c.ticket), e.args(c.ticket, e.highest(c.ticket.Asset), c.nonce, c.agent, "",
 		c.flow.Name, string(c.flow.Initial), string(c.ticket.Asset), e.KeepGrants.Milliseconds(),
 		e.keys.asset(c.ticket.Asset, "ticket:"), e.keys.asset(c.ticket.Asset, "log:"), e.keys.asset(c.ticket.Asset, "refused:"))...)
 	if err != nil {
@@ -181,7 +181,7 @@ func (e *Engine) take(ctx context.Context, c *claim) (Ticket, bool, error) {
 		return ticket, false, err
 	}
 	c.token = r.number(1)
-	e.saw(c.token)
+	e.saw(c.ticket.Asset, c.token)
 	now := e.now()
 	c.started, c.since = now, time.Now().Round(time.Millisecond).UTC()
 	c.trusted, c.renewAt = sent+e.TTL-e.margin, sent+jitter(e.TTL/3)

@@ -17,7 +17,7 @@ func (e *Engine) Break(ctx context.Context, a Asset, by, reason string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	id := TicketID{Asset: a}
-	r, err := e.run(ctx, breakScript, e.keys.all(id), e.args(id, e.seen.Load(), rand.Text(), by, "", e.KeepGrants.Milliseconds(),
+	r, err := e.run(ctx, breakScript, e.keys.all(id), e.args(id, e.highest(a), rand.Text(), by, "", e.KeepGrants.Milliseconds(),
 		reason, e.keys.asset(a, "ticket:"), e.keys.asset(a, "log:"), e.keys.asset(a, "refused:"))...)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (e *Engine) Force(ctx context.Context, id, by string) error {
 func (e *Engine) Reopen(ctx context.Context, id TicketID, by, reason string) (Ticket, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	r, err := e.run(ctx, reopenScript, e.keys.all(id), e.args(id, e.seen.Load(), rand.Text(), by, "", e.KeepGrants.Milliseconds(),
+	r, err := e.run(ctx, reopenScript, e.keys.all(id), e.args(id, e.highest(id.Asset), rand.Text(), by, "", e.KeepGrants.Milliseconds(),
 		reason, string(assetInference.Initial))...)
 	if err != nil {
 		return Ticket{}, err

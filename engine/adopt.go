@@ -122,7 +122,7 @@ func (e *Engine) takeUp(ctx context.Context, c *claim, r record, stamp time.Dura
 	c.trusted, c.renewAt = sent+e.TTL-e.margin, sent+jitter(e.TTL/3)
 	e.claims.reserve(c.uid, 1<<31-1)
 	e.claims.add(c)
-	e.saw(c.token)
+	e.saw(c.ticket.Asset, c.token)
 	switch {
 	case !extended:
 		e.conclude(c, Lost, e.dog.diagnose(c))

@@ -125,6 +125,9 @@ type Engine struct {
 	adopted   chan struct{}
 	calls     *calls
 	seen      atomic.Int64 // the highest token that this daemon has seen
+	tokens    tokens
+	alarms    *alarms
+	lookout   *lookout
 
 	draining context.Context // ends with ErrDraining when no new claim is taken
 	drain    context.CancelCauseFunc
@@ -165,6 +168,8 @@ func New(c Config) (*Engine, error) {
 	e.processes = newProcesses(e)
 	e.queue = newQueue(e)
 	e.index = newIndex(e)
+	e.alarms = newAlarms(e.log)
+	e.lookout = newLookout(e)
 	return e, nil
 }
 
@@ -179,6 +184,7 @@ func (e *Engine) Start() {
 		e.spawn(e.settleLoop)
 		e.spawn(e.signLoop)
 		e.spawn(e.walkLoop)
+		e.spawn(e.lookout.loop)
 	})
 }
 
@@ -234,8 +240,9 @@ func (e *Engine) Ping(ctx context.Context) error {
 	return nil
 }
 
-// saw remembers the highest token, above which the next one is minted (G3).
-func (e *Engine) saw(token int64) {
+// saw remembers an asset's token, and the highest of all, above which the next one is minted (G3).
+func (e *Engine) saw(a Asset, token int64) {
+	e.tokens.found(a, 0, token)
 	for {
 		seen := e.seen.Load()
 		if token <= seen {

@@ -3,6 +3,8 @@
 
 package engine
 
+import "strconv"
+
 // keyspace makes the names of all keys. Those of an asset share one hash tag, so that on Cluster they are in one slot and a
 // script may touch them together.
 type keyspace struct{ prefix string }
@@ -28,6 +30,9 @@ func (k keyspace) undelivered(id string) string { return k.prefix + ":undelivere
 
 func (k keyspace) hosts() string         { return k.prefix + ":hosts" }
 func (k keyspace) host(id string) string { return k.prefix + ":host:" + id }
+
+// store is the incarnation of a master's data; the number makes the key land there.
+func (k keyspace) store(n int) string { return k.prefix + ":store:" + strconv.Itoa(n) }
 
 // walk is held by the daemon that walked last, for as long as no other shall.
 func (k keyspace) walk() string { return k.prefix + ":walk" }

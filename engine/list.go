@@ -149,7 +149,7 @@ func (e *Engine) readAll(ctx context.Context, a Asset, members []redis.Z) ([]*Ti
 		asked[i] = pending{
 			id: id, fields: pipe.HGetAll(ctx, e.keys.ticket(id)), lock: pipe.Get(ctx, e.keys.lock(id.Asset)),
 			left:  pipe.PTTL(ctx, e.keys.lock(id.Asset)),
-			grant: pipe.HMGet(ctx, e.keys.grant(id.Asset), "nonce", "ticket", "host", "agent", "at", "forced"),
+			grant: pipe.HMGet(ctx, e.keys.grant(id.Asset), "nonce", "ticket", "host", "agent", "at", "forced", "token"),
 		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {

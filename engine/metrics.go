@@ -13,6 +13,10 @@ type metrics struct {
 	ended    *prometheus.CounterVec   // reason
 	renewals *prometheus.CounterVec   // result: ok failed taken
 	redis    *prometheus.HistogramVec // script
+	resets   prometheus.Counter
+	back     prometheus.Counter
+	steps    *prometheus.CounterVec // clock: host redis
+	offset   prometheus.Gauge
 }
 
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
@@ -32,11 +36,27 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Name: "picket_redis_seconds", Help: "Time that Redis took for a script, retries included.",
 			Buckets: []float64{.0001, .0002, .0005, .001, .002, .005, .01, .05, .1, .5, 1, 5},
 		}, []string{"script"}),
+		resets: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "picket_store_resets_total", Help: "Times that Redis was found to have lost its data.",
+		}),
+		back: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "picket_tokens_back_total", Help: "Grants that were found with an older token than before.",
+		}),
+		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "picket_clock_steps_total", Help: "Times that this host's clock, or Redis', was found to have been set.",
+		}, []string{"clock"}),
+		offset: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "picket_redis_clock_offset_seconds",
+			Help: "Redis' clock ahead of this host's; in a Cluster, of the master that is furthest off.",
+		}),
+	}
+	for _, clock := range []string{"host", "redis"} {
+		m.steps.WithLabelValues(clock)
 	}
 	if r == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.held, m.waiting, m.claims, m.ended, m.renewals, m.redis} {
+	for _, c := range []prometheus.Collector{m.held, m.waiting, m.claims, m.ended, m.renewals, m.redis, m.resets, m.back, m.steps, m.offset} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}

@@ -55,6 +55,8 @@ var (
 	idleLua string
 	//go:embed lua/sign.lua
 	signLua string
+	//go:embed lua/store.lua
+	storeLua string
 	//go:embed lua/drophint.lua
 	dropHintLua string
 )
@@ -88,6 +90,7 @@ var (
 	idleScript    = newScript("idle", commonLua, idleLua)
 
 	signScript     = redis.NewScript(signLua)
+	storeScript    = redis.NewScript(storeLua)
 	dropHintScript = redis.NewScript(dropHintLua)
 )
 

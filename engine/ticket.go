@@ -22,22 +22,25 @@ type snapshot struct {
 
 	grantNonce, grantTicket, grantHost, grantAgent, grantAt string
 	grantForced                                             bool // an administrator made it; nobody holds it
+	grantToken                                              int64
 }
 
 func (e *Engine) read(ctx context.Context, id TicketID) (snapshot, error) {
+	last := e.tokens.of(id.Asset)
 	r, err := e.run(ctx, readScript, e.keys.all(id), e.args(id, 0, "", "", "")...)
 	if err != nil {
 		return snapshot{}, err
 	}
 	s := snapshot{fields: r.pairs(0), lock: r.text(1), left: max(r.number(2), 0)}
 	s.setGrant(r.texts(3))
+	e.found(id.Asset, last, s.grantToken)
 	return s, nil
 }
 
 func (s *snapshot) setGrant(g []string) {
-	if len(g) == 6 {
+	if len(g) == 7 {
 		s.grantNonce, s.grantTicket, s.grantHost, s.grantAgent, s.grantAt = g[0], g[1], g[2], g[3], g[4]
-		s.grantForced = g[5] != ""
+		s.grantForced, s.grantToken = g[5] != "", number(g[6])
 	}
 }
 

@@ -265,10 +265,14 @@ func (w *watchdog) diagnose(c *claim) Reason {
 	ctx, cancel := context.WithTimeout(w.life, w.TTL/6)
 	defer cancel()
 	snap, err := w.read(ctx, c.ticket)
+	reset := snap.lock == "" && snap.grantNonce == "" && len(snap.fields) == 0
+	if err == nil && !reset && snap.grantNonce == "" { // it lives longer than any claim
+		w.tokenBack(c.ticket.Asset, c.token, "none")
+	}
 	switch {
 	case err != nil:
 		return ReasonExpired
-	case snap.lock == "" && snap.grantNonce == "" && len(snap.fields) == 0:
+	case reset:
 		return ReasonStoreReset
 	case snap.grantForced:
 		return ReasonForced
