@@ -75,7 +75,7 @@ func New(c Config, o Options) (*Daemon, error) {
 		return nil, configError{err.Error()}
 	}
 	redis.SetLogger(redisLog{o.Logger})
-	for _, w := range c.warnings() {
+	for _, w := range c.Warnings() {
 		o.Logger.Warn(w)
 	}
 	return &Daemon{

@@ -376,7 +376,7 @@ url = "https://robots.example.com/hook/0123456789"
 	if want := []notifier.ChannelConfig{chat, letters, open}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
-	if w := strings.Join(c.warnings(), "\n"); !strings.Contains(w, "channel[2].url: the URL of a robot is a secret") || strings.Contains(w, "0123456789") {
+	if w := strings.Join(c.Warnings(), "\n"); !strings.Contains(w, "channel[2].url: the URL of a robot is a secret") || strings.Contains(w, "0123456789") {
 		t.Errorf("the warnings are %s", w)
 	}
 	if s := c.String(); strings.Contains(s, "0123456789") || strings.Contains(s, "horse") || strings.Contains(s, "SECabc") {

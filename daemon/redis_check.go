@@ -39,6 +39,8 @@ func (r RedisConfig) check(k *checker) {
 		r.Sentinel.check(k, "redis.sentinel.")
 	}
 	if r.TLS != nil {
+		socket := slices.ContainsFunc(r.Addrs, func(addr string) bool { return strings.HasPrefix(addr, "unix://") })
+		k.demand(!socket, "redis.tls", "does not go with a Unix socket, which never leaves this host: take it away, or write host:port into redis.addrs")
 		r.TLS.check(k)
 	}
 }

@@ -56,9 +56,15 @@ func readSecret(name string) (string, error) {
 	return string(b), nil
 }
 
-// warnings tell what is allowed and unwise.
-func (c Config) warnings() []string {
+// Warnings tell what is allowed and unwise, a sentence each, with the key that it is about.
+func (c Config) Warnings() []string {
 	var w []string
+	if open, err := writableByOthers(c.StateDir); err == nil && open {
+		w = append(w, fmt.Sprintf("state_dir: other users may change what is in %s, where the outbox is: chmod go-w it", c.StateDir))
+	}
+	if open, err := writableByOthers(c.path); err == nil && open {
+		w = append(w, fmt.Sprintf("%s: other users may change the configuration: chmod go-w it", c.path))
+	}
 	secret := func(key, name string) {
 		if name != "" && exposed(name) {
 			w = append(w, fmt.Sprintf("%s: %s can be read by every user of this host: chmod o-r it", key, name))
@@ -81,6 +87,15 @@ func (c Config) warnings() []string {
 		}
 	}
 	return w
+}
+
+// writableByOthers reports whether group or all may write a file or a folder.
+func writableByOthers(path string) (bool, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return false, err
+	}
+	return info.Mode()&0o022 != 0, nil
 }
 
 // exposed reports whether every user of the host may read the file. Errors are told where the file is read.

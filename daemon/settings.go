@@ -30,15 +30,36 @@ func checkSettings(ctx context.Context, client redis.UniversalClient) (warnings 
 		}
 		return err
 	}
+	err = eachMaster(ctx, client, check)
+	return warnings, err
+}
+
+// eachMaster asks every server that takes writes, those of a Cluster at once.
+func eachMaster(ctx context.Context, client redis.UniversalClient, ask func(context.Context, *redis.Client) error) error {
 	switch c := client.(type) {
 	case *redis.ClusterClient:
-		err = c.ForEachMaster(ctx, check)
+		return c.ForEachMaster(ctx, ask)
 	case *redis.Client:
-		err = check(ctx, c)
-	default:
-		err = fmt.Errorf("cannot check the settings through a %T", client)
+		return ask(ctx, c)
 	}
-	return warnings, err
+	return fmt.Errorf("cannot ask the masters through a %T", client)
+}
+
+// serverVersions are those of all masters, each once; none where INFO is forbidden.
+func serverVersions(ctx context.Context, client redis.UniversalClient) []string {
+	var mu sync.Mutex
+	versions := []string{}
+	_ = eachMaster(ctx, client, func(ctx context.Context, c *redis.Client) error {
+		version, err := infoField(ctx, c, "server", "redis_version")
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil && !slices.Contains(versions, version) {
+			versions = append(versions, version)
+		}
+		return nil // one that does not say keeps no other from saying
+	})
+	slices.Sort(versions)
+	return versions
 }
 
 // checkServer reads the settings with CONFIG GET, or with INFO where an ACL or a hosted Redis forbids CONFIG.

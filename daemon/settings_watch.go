@@ -28,8 +28,9 @@ type settingsWatch struct {
 	known    chan struct{} // closed when Redis has answered for the first time
 	mu       sync.Mutex    // guards what follows
 	answered bool
-	verdict  error // of the last answer: nil or an errEviction
-	trouble  error // why the last check had no answer, nil if it had one
+	verdict  error    // of the last answer: nil or an errEviction
+	trouble  error    // why the last check had no answer, nil if it had one
+	warnings []string // of the last answer
 	warned   map[string]bool
 }
 
@@ -86,11 +87,18 @@ func (w *settingsWatch) check(ctx context.Context) {
 		}
 		w.warned[warning] = true
 	}
-	w.verdict, w.trouble = err, nil
+	w.verdict, w.trouble, w.warnings = err, nil, warnings
 	if !w.answered {
 		w.answered = true
 		close(w.known)
 	}
+}
+
+// unwise is what the last answer warned of.
+func (w *settingsWatch) unwise() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.warnings
 }
 
 func (w *settingsWatch) away() bool {

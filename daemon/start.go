@@ -123,7 +123,7 @@ func (d *Daemon) awaitRedis(ctx context.Context) error {
 // serve opens the socket last, when all that answers calls is there.
 func (d *Daemon) serve(context.Context) error {
 	server, err := sockapi.New(sockapi.Config{
-		Engine: d.engine, Outbox: d.outbox, Status: d.Status, Ready: d.Ready, TestChannel: d.testChannel,
+		Engine: d.engine, Outbox: d.outbox, Status: d.Status, Ready: d.Ready, Warnings: d.Warnings, TestChannel: d.testChannel,
 		Metrics:  promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{}),
 		AdminGID: d.adminGID(), Version: Version().Version, Logger: d.log, Registry: d.registry,
 	})

@@ -19,6 +19,7 @@ func (d *Daemon) Ready(ctx context.Context) []client.Check {
 	defer cancel()
 	return []client.Check{
 		check("redis", d.engine.Ping(ctx)),
+		check("redis_writes", d.engine.Probe(ctx)),
 		check("settings", d.settings.gate()),
 		check("outbox", d.outbox.Writable()),
 		check("identity", d.engine.Identity()),
@@ -41,15 +42,33 @@ func (d *Daemon) accepting() error {
 	return nil
 }
 
+// Warnings are what a person should look at, though the daemon serves: the alarms first.
+func (d *Daemon) Warnings() []client.Warning {
+	warnings := []client.Warning{}
+	for _, a := range d.engine.Alarms() {
+		warnings = append(warnings, client.Warning{Name: a.Name, Alarm: true, Message: a.Message, At: &a.At})
+	}
+	for _, message := range d.settings.unwise() {
+		warnings = append(warnings, client.Warning{Name: "redis_settings", Message: message})
+	}
+	for _, message := range d.config.Warnings() {
+		warnings = append(warnings, client.Warning{Name: "configuration", Message: message})
+	}
+	return warnings
+}
+
 // Status is what GET /v1/status answers. It may be called from Start until Stop.
 func (d *Daemon) Status() client.Status {
 	stats := d.outbox.Stats()
 	s := client.Status{
 		Version: Version().Version, Host: d.config.Host, ID: d.outbox.ID(), Run: d.run, PID: os.Getpid(),
 		StartedAt: d.startedAt.UTC(), Ready: true, Draining: d.engine.Draining(),
-		Checks: d.Ready(context.Background()), Claims: len(d.engine.Claims(0)),
+		Checks: d.Ready(context.Background()), Warnings: d.Warnings(),
+		Claims:   len(d.engine.Claims(0)),
+		Users:    client.UserClaims{Most: d.engine.MostClaims(), Limit: d.config.Claims.MaxPerUID},
 		Outbox:   client.OutboxStatus{Staged: stats.Staged, Ready: stats.Ready, OldestAgeMS: oldestAge(stats).Milliseconds()},
 		Channels: []client.ChannelInfo{}, LockTTLMS: time.Duration(d.config.Lock.TTL).Milliseconds(),
+		Redis: client.RedisStatus{Mode: d.config.Redis.Mode, Versions: []string{}}, Fleet: []client.Member{},
 	}
 	for _, c := range s.Checks {
 		s.Ready = s.Ready && c.OK
@@ -57,7 +76,29 @@ func (d *Daemon) Status() client.Status {
 	for _, ch := range d.config.Channels {
 		s.Channels = append(s.Channels, client.ChannelInfo{
 			Name: ch.Name, Type: ch.Type, MinSeverity: ch.MinSeverity, AtMostOnce: ch.AtMostOnce,
+			BreakerOpen: d.notifier.BreakerOpen(ch.Name),
 		})
 	}
+	if s.Checks[0].OK { // or it would only be waited for once more
+		d.askRedis(&s)
+	}
 	return s
+}
+
+// askRedis adds what Redis knows, as far as it answers.
+func (d *Daemon) askRedis(s *client.Status) {
+	ctx, cancel := context.WithTimeout(context.Background(), readyLimit)
+	defer cancel()
+	s.Redis.Versions = serverVersions(ctx, d.redis)
+	if offset, err := d.engine.ClockOffset(ctx); err == nil {
+		ms := offset.Milliseconds()
+		s.Redis.ClockOffsetMS = &ms
+	}
+	members, err := d.engine.Fleet(ctx)
+	if err != nil {
+		return
+	}
+	for _, m := range members {
+		s.Fleet = append(s.Fleet, client.Member(m))
+	}
 }

@@ -40,6 +40,35 @@ func (l *lookout) readTime(ctx context.Context, m master) (clockTime, error) {
 	}, nil
 }
 
+// ClockOffset is how far Redis' clock is ahead of this host's, of the master that is furthest off. The round trip is taken off,
+// so it never says more than is certain. Errors: ErrStoreUnavailable.
+func (e *Engine) ClockOffset(ctx context.Context) (time.Duration, error) {
+	masters, err := e.masters(ctx)
+	if err != nil {
+		return 0, unavailable(err)
+	}
+	var most time.Duration
+	for _, m := range masters {
+		t, err := e.lookout.readTime(ctx, m)
+		if err != nil {
+			return 0, unavailable(err)
+		}
+		if sure := t.certain(); sure.Abs() > most.Abs() {
+			most = sure
+		}
+	}
+	return most, nil
+}
+
+// certain is what the offset is at least.
+func (t clockTime) certain() time.Duration {
+	sure := max(t.offset.Abs()-t.error, 0)
+	if t.offset < 0 {
+		return -sure
+	}
+	return sure
+}
+
 // lookAtHost notices that this host's clock was set.
 func (l *lookout) lookAtHost() {
 	before := l.now()
@@ -74,7 +103,7 @@ func (l *lookout) lookAtClocks(ctx context.Context, masters []master) error {
 			l.stepped("redis", name, now.stand-was.stand, now.error+was.error)
 		}
 		l.servers[m.addr] = now
-		if !measured || now.offset.Abs()-now.error > worst.offset.Abs()-worst.error {
+		if !measured || now.certain().Abs() > worst.certain().Abs() {
 			worst, addr, measured = now, m.addr, true
 		}
 	}
@@ -87,7 +116,7 @@ func (l *lookout) lookAtClocks(ctx context.Context, masters []master) error {
 
 // complaint is empty unless the clocks differ by more than driftMost for certain.
 func (t clockTime) complaint(addr string) string {
-	if t.offset.Abs()-t.error <= driftMost {
+	if t.certain().Abs() <= driftMost {
 		return ""
 	}
 	return fmt.Sprintf("%s is %s this host's: times in records and due times are wrong by that, and where a failover changes "+

@@ -65,6 +65,16 @@ func (r *registry) dropLocked(uid uint32) {
 	}
 }
 
+// most is how many claims the user has that has the most.
+func (r *registry) most() (most int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range r.perUID {
+		most = max(most, n)
+	}
+	return most
+}
+
 // await notes the claims of an earlier run until they are added.
 func (r *registry) await(records []record) {
 	r.mu.Lock()
@@ -165,6 +175,9 @@ func (r *registry) of(a Asset) []*claim {
 	defer r.mu.Unlock()
 	return slices.Collect(maps.Keys(r.byAsset[a]))
 }
+
+// MostClaims is how many claims the user has that has the most, those that are being made too.
+func (e *Engine) MostClaims() int { return e.claims.most() }
 
 // Claims returns the held claims of uid, or of everybody for root (0), oldest first.
 func (e *Engine) Claims(uid uint32) []Claim {

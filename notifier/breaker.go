@@ -35,6 +35,13 @@ func (b *breaker) admit(now time.Time) (wait time.Duration) {
 	return 0
 }
 
+// isOpen reports whether only probes are let through.
+func (b *breaker) isOpen() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.failures >= breakAfter
+}
+
 // withdraw gives back a probe that did not become a send, so that the next one need not wait.
 func (b *breaker) withdraw() {
 	b.mu.Lock()

@@ -240,6 +240,12 @@ func (n *Notifier) stopping() bool {
 	}
 }
 
+// BreakerOpen reports whether a channel failed so often that only probes go out.
+func (n *Notifier) BreakerOpen(channel string) bool {
+	ch := n.channels[channel]
+	return ch != nil && ch.breaker.isOpen()
+}
+
 // Render makes a channel's body of a message. The body is frozen on the ticket, the same for every attempt and host.
 func (n *Notifier) Render(channel string, m Message) ([]byte, error) {
 	ch := n.channels[channel]

@@ -110,6 +110,10 @@ func TestOpenAPIHasTheFields(t *testing.T) {
 		client.Readiness{},
 		client.OutboxStatus{},
 		client.ChannelInfo{},
+		client.Warning{},
+		client.UserClaims{},
+		client.RedisStatus{},
+		client.Member{},
 	} {
 		typ := reflect.TypeOf(v)
 		schema, found := d.Components.Schemas[typ.Name()]

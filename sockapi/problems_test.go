@@ -184,7 +184,7 @@ func TestReady(t *testing.T) {
 			c.Error = "connection refused"
 		}
 		return []client.Check{{Name: "outbox", OK: true}, c}
-	}})
+	}, Warnings: func() []client.Warning { return []client.Warning{{Name: "clock_step", Alarm: true, Message: "m"}} }})
 	if r := h.wants(h.do("GET", "/readyz", ""), http.StatusOK); r.body != "ok\n" {
 		t.Errorf("got %q", r.body)
 	}
@@ -195,7 +195,7 @@ func TestReady(t *testing.T) {
 	for _, query := range []string{"?verbose", "?verbose=true"} {
 		r := h.wants(h.do("GET", "/readyz"+query, ""), http.StatusServiceUnavailable)
 		var got client.Readiness
-		if err := json.Unmarshal([]byte(r.body), &got); err != nil || got.Ready || len(got.Checks) != 2 || got.Checks[1].Error == "" {
+		if err := json.Unmarshal([]byte(r.body), &got); err != nil || got.Ready || len(got.Checks) != 2 || got.Checks[1].Error == "" || len(got.Warnings) != 1 {
 			t.Errorf("got %s", r.body)
 		}
 	}

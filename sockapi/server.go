@@ -52,11 +52,12 @@ type Outbox interface {
 
 // Config is what New needs.
 type Config struct {
-	Engine  Engine
-	Outbox  Outbox
-	Status  func() client.Status
-	Ready   func(context.Context) []client.Check
-	Metrics http.Handler // of /metrics
+	Engine   Engine
+	Outbox   Outbox
+	Status   func() client.Status
+	Ready    func(context.Context) []client.Check
+	Warnings func() []client.Warning // Defaults to none
+	Metrics  http.Handler            // of /metrics
 
 	// TestChannel sends a test message. Its error is engine.ErrUnknownChannel for a name that no channel has.
 	TestChannel func(ctx context.Context, name, severity string) (client.ChannelTest, error)
@@ -84,6 +85,7 @@ type Server struct {
 	outbox      Outbox
 	status      func() client.Status
 	ready       func(context.Context) []client.Check
+	warnings    func() []client.Warning // or nil
 	testChannel func(ctx context.Context, name, severity string) (client.ChannelTest, error)
 	adminGID    *uint32
 	metricsPage http.Handler
@@ -123,6 +125,7 @@ func New(c Config) (*Server, error) {
 		outbox:      c.Outbox,
 		status:      c.Status,
 		ready:       c.Ready,
+		warnings:    c.Warnings,
 		testChannel: c.TestChannel,
 		adminGID:    c.AdminGID,
 		metricsPage: c.Metrics,

@@ -87,7 +87,7 @@ func serve(t *testing.T, c Config) *host {
 	}
 	if c.Status == nil {
 		c.Status = func() client.Status {
-			return client.Status{Version: "test", Checks: []client.Check{}, Channels: []client.ChannelInfo{}}
+			return client.Status{Version: "test", Checks: []client.Check{}, Warnings: []client.Warning{}, Channels: []client.ChannelInfo{}, Fleet: []client.Member{}}
 		}
 	}
 	if c.Ready == nil {

@@ -26,7 +26,7 @@ type readyQuery struct {
 
 func readyz(s *Server, c *call, q readyQuery, _ none) (answer, error) {
 	checks := s.ready(c.request.Context())
-	body := client.Readiness{Ready: true, Checks: append([]client.Check{}, checks...)}
+	body := client.Readiness{Ready: true, Checks: append([]client.Check{}, checks...), Warnings: []client.Warning{}}
 	var failed []string
 	for _, check := range checks {
 		if !check.OK {
@@ -37,6 +37,9 @@ func readyz(s *Server, c *call, q readyQuery, _ none) (answer, error) {
 	if len(failed) > 0 {
 		body.Ready = false
 		a = answer{status: http.StatusServiceUnavailable, text: "not ready: " + strings.Join(failed, "; ") + "\n"}
+	}
+	if q.Verbose && s.warnings != nil {
+		body.Warnings = append(body.Warnings, s.warnings()...)
 	}
 	if q.Verbose {
 		a.text, a.body = "", &body

@@ -29,7 +29,7 @@ const listLimit = 100
 
 type ticketsQuery struct {
 	Asset  string `json:"asset,omitempty" form:"asset" doc:"Only this asset's."`
-	State  string `json:"state,omitempty" minLength:"1" maxLength:"64" doc:"Only those in this state."`
+	State  string `json:"state,omitempty" enum:"INIT,ASSET_ONLINE,ASSET_OFFLINE,VULN_CHECK_DONE,HIGH_RISK_FOUND,NOTIFYING,NOTIFIED,FINISHED,FAILED" doc:"Only those in this state."`
 	Limit  int    `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"How many at most. Defaults to 100."`
 	Cursor string `json:"cursor,omitempty" minLength:"1" maxLength:"1024" doc:"That of the page before."`
 }

@@ -16,10 +16,14 @@ type Status struct {
 	Ready     bool          `json:"ready"`
 	Draining  bool          `json:"draining"`
 	Checks    []Check       `json:"checks" doc:"What /readyz looks at."`
+	Warnings  []Warning     `json:"warnings" doc:"What a person should look at, though the daemon serves."`
 	Claims    int           `json:"claims" doc:"Claims that are held."`
+	Users     UserClaims    `json:"claims_per_uid"`
 	Outbox    OutboxStatus  `json:"outbox"`
 	Channels  []ChannelInfo `json:"channels"`
 	LockTTLMS int64         `json:"lock_ttl_ms"`
+	Redis     RedisStatus   `json:"redis"`
+	Fleet     []Member      `json:"fleet" doc:"The other daemons that Redis knows of."`
 }
 
 // Check is one condition of readiness.
@@ -29,10 +33,25 @@ type Check struct {
 	Error string `json:"error" doc:"Why not; empty when ok."`
 }
 
+// Warning is what a person should look at, though the daemon serves.
+type Warning struct {
+	Name    string     `json:"name" enum:"store_reset,token_back,clock_offset,clock_step,redis_settings,configuration"`
+	Alarm   bool       `json:"alarm" doc:"Something went wrong: data were lost, or clocks differ. Otherwise it is unwise."`
+	Message string     `json:"message" doc:"What is, what it means, what to do."`
+	At      *time.Time `json:"at" doc:"When it happened or began, or null. What happened once is shown for a day."`
+}
+
 // Readiness answers GET /readyz?verbose, with 200 or 503.
 type Readiness struct {
-	Ready  bool    `json:"ready"`
-	Checks []Check `json:"checks"`
+	Ready    bool      `json:"ready"`
+	Checks   []Check   `json:"checks"`
+	Warnings []Warning `json:"warnings" doc:"What a person should look at, though the daemon serves."`
+}
+
+// UserClaims says how near the users of this host are to the limit of their claims.
+type UserClaims struct {
+	Most  int `json:"most" doc:"Claims of the user that has the most, those being made too."`
+	Limit int `json:"limit"`
 }
 
 // OutboxStatus sums up the outbox.
@@ -48,4 +67,19 @@ type ChannelInfo struct {
 	Type        string `json:"type"`
 	MinSeverity string `json:"min_severity"`
 	AtMostOnce  bool   `json:"at_most_once"`
+	BreakerOpen bool   `json:"breaker_open" doc:"It failed again and again: only a probe goes out every 10 s."`
+}
+
+// RedisStatus is what Redis says of itself; a Redis that is away says nothing.
+type RedisStatus struct {
+	Mode          string   `json:"mode" enum:"standalone,sentinel,cluster"`
+	Versions      []string `json:"versions" doc:"Of all masters, each once; empty when it is not to be known."`
+	ClockOffsetMS *int64   `json:"clock_offset_ms" doc:"Redis' clock ahead of this host's, of the master that is furthest off; or null."`
+}
+
+// Member is another daemon.
+type Member struct {
+	ID    string `json:"id"`
+	Host  string `json:"host" doc:"Its label; empty when it gives no sign of life."`
+	Lives bool   `json:"lives" doc:"It gave a sign of life in the last 25 s."`
 }

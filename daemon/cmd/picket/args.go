@@ -13,13 +13,16 @@ import (
 
 // arrange moves flags in front of the positionals, up to the first --, because the flag parser takes a flag behind a
 // positional for another positional, without a word. What follows -- stays as it is, with -- in front of it. "help COMMAND"
-// becomes "COMMAND --help". A flag that the command does not have is refused here, where it is known how it was typed.
+// becomes "COMMAND --help", and "--version" the command of that name. A flag that the command does not have is refused here, where it is known how it was typed.
 func arrange(app *cli.App, args []string) ([]string, error) {
 	if len(args) == 0 || args[len(args)-1] == "--generate-bash-completion" {
 		return args, nil
 	}
 	if len(args) > 1 && args[1] == "help" {
 		args = append(slices.Delete(slices.Clone(args), 1, 2), "--help")
+	}
+	if len(args) > 1 && args[1] == "--version" {
+		args = slices.Replace(slices.Clone(args), 1, 2, "version")
 	}
 	path, commands := []string{app.Name}, app.Commands
 	group := true // path is one of commands

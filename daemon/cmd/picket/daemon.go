@@ -10,12 +10,15 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
 
 	"github.com/picketd/picket/daemon"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // stopTimeout bounds the clean stop of picket dev.
@@ -26,10 +29,7 @@ func daemonCommand() *cli.Command {
 		Name:  "daemon",
 		Usage: "run the daemon of this host",
 		Flags: []cli.Flag{
-			&cli.StringFlag{
-				Name: "config", Usage: "the configuration, a `FILE`; default: /etc/picket/picket.toml", EnvVars: []string{"PICKET_CONFIG"},
-				TakesFile: true,
-			},
+			configFlag(),
 			&cli.BoolFlag{Name: "check", Usage: "only check the configuration; exits with 78 when it is wrong"},
 		},
 		Action: func(c *cli.Context) error {
@@ -41,6 +41,9 @@ func daemonCommand() *cli.Command {
 				return configError(err)
 			}
 			if c.Bool("check") {
+				for _, warning := range config.Warnings() {
+					fmt.Fprintf(c.App.ErrWriter, "picket: warning: %s\n", clean(warning))
+				}
 				_, err := fmt.Fprintln(c.App.Writer, "The configuration is good.")
 				return err
 			}
@@ -53,6 +56,13 @@ func daemonCommand() *cli.Command {
 			defer stop()
 			return configError(d.Run(ctx))
 		},
+	}
+}
+
+func configFlag() cli.Flag {
+	return &cli.StringFlag{
+		Name: "config", Usage: "the configuration, a `FILE`; default: /etc/picket/picket.toml", EnvVars: []string{"PICKET_CONFIG"},
+		TakesFile: true,
 	}
 }
 
@@ -163,6 +173,44 @@ func embeddedRedisCommand() *cli.Command {
 			return daemon.RunEmbeddedRedis(ctx, c.String("addr"), password)
 		},
 	}
+}
+
+// ownVersion is that of this command.
+func ownVersion() string { return daemon.Version().Version }
+
+// examined is what the configuration says, and Redis if it was asked.
+type examined struct {
+	err      error // why no daemon would start with it
+	hidden   bool  // that is because this user may not read it, or it is elsewhere
+	unwise   []string
+	socket   string
+	checks   []client.Check
+	redis    client.RedisStatus
+	warnings []string // about Redis
+}
+
+// examineConfig looks at the configuration, and with askRedis at what it names.
+func examineConfig(ctx context.Context, path string, askRedis bool) (e examined) {
+	config, err := daemon.LoadConfig(path)
+	if e.err = err; err != nil {
+		e.hidden = everyLineEnds(err.Error(), unix.EACCES) || everyLineEnds(err.Error(), unix.ENOENT)
+		return e
+	}
+	e.unwise, e.socket = config.Warnings(), config.Socket.Path
+	if askRedis {
+		e.checks, e.redis, e.warnings, e.err = config.Examine(ctx)
+	}
+	return e
+}
+
+// everyLineEnds reports whether all that is wrong is one error of the system.
+func everyLineEnds(text string, errno syscall.Errno) bool {
+	for line := range strings.SplitSeq(text, "\n") {
+		if !strings.HasSuffix(line, errno.Error()) {
+			return false
+		}
+	}
+	return true
 }
 
 func versionCommand() *cli.Command {

@@ -39,7 +39,7 @@ func newApp() *cli.App {
 		Commands: []*cli.Command{
 			daemonCommand(), devCommand(), embeddedRedisCommand(),
 			execCommand(), doneCommand(), stepCommand(), notifyCommand(), failCommand(), finishCommand(), heartbeatCommand(),
-			ticketCommand(), claimCommand(), lockCommand(), outboxCommand(), channelCommand(), statusCommand(),
+			ticketCommand(), claimCommand(), lockCommand(), outboxCommand(), channelCommand(), statusCommand(), doctorCommand(),
 			versionCommand(), completionCommand(),
 		},
 	}

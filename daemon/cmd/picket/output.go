@@ -138,7 +138,8 @@ func section(w io.Writer, t table) {
 	}
 }
 
-func clock(t time.Time) string { return t.Local().Format(time.DateTime) }
+// clock is a time as people here read it, with the zone as a number: names of zones mean several.
+func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07:00") }
 
 func clockOr(t *time.Time, none string) string {
 	if t == nil {

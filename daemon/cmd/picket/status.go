@@ -60,9 +60,15 @@ func printStatus(w io.Writer, s client.Status) {
 		checks.row(c.Name, map[bool]string{true: "yes", false: "no"}[c.OK], c.Error)
 	}
 	section(w, checks)
-	channels := table{{"CHANNEL", "TYPE", "FROM SEVERITY", "AT MOST ONCE"}}
+	warnings := table{{"WARNING", "AT", "MESSAGE"}}
+	for _, k := range s.Warnings {
+		warnings.row(k.Name, clockOr(k.At, "-"), k.Message)
+	}
+	section(w, warnings)
+	channels := table{{"CHANNEL", "TYPE", "FROM SEVERITY", "AT MOST ONCE", "BREAKER"}}
 	for _, c := range s.Channels {
-		channels.row(c.Name, c.Type, c.MinSeverity, map[bool]string{true: "yes", false: "no"}[c.AtMostOnce])
+		channels.row(c.Name, c.Type, c.MinSeverity, map[bool]string{true: "yes", false: "no"}[c.AtMostOnce],
+			map[bool]string{true: "open", false: "closed"}[c.BreakerOpen])
 	}
 	section(w, channels)
 }

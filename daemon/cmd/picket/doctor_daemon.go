@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+const (
+	oldestUsual = 10 * time.Minute // an intent that is older waits for more than a passing trouble
+	claimsUsual = 80               // percent of the limit of one user's claims
+	driftUsual  = 1000             // ms; the daemon raises its alarm at the same
+)
+
+// checkRight says what would be right for a check of readiness that fails.
+var checkRight = map[string]string{
+	"redis":        "start Redis, or write its address, user and TLS into [redis]",
+	"redis_writes": "give Redis memory (maxmemory), and its user the right to write and to run scripts on its keys",
+	"settings":     "set maxmemory-policy to noeviction, by CONFIG SET and in redis.conf",
+	"outbox":       "make room on the disk of state_dir, and see that the daemon's user may write there",
+	"identity":     "stop one of the two daemons, and remove its outbox.db if it is the copy",
+	"accepting":    "wait until it has stopped, and start it again",
+}
+
+// daemon looks at what the daemon says of itself.
+func (d *diagnosis) daemon(ctx context.Context, cl *client.Client, s client.Status) {
+	d.ok("daemon", "%s of host %s, pid %d, since %s", s.Version, s.Host, s.PID, clock(s.StartedAt))
+	if own := ownVersion(); own != s.Version {
+		d.warn("version", "restart the daemon after an update, or take the command of the same version",
+			"the daemon is %s, this command %s", s.Version, own)
+	}
+	d.checks(s.Checks)
+	d.redis(s.Redis)
+	for _, w := range s.Warnings {
+		level := levelWarning
+		if w.Alarm {
+			level = levelWrong
+		}
+		at := ""
+		if w.At != nil {
+			at = " (" + clock(*w.At) + ")"
+		}
+		d.add(w.Name, level, "", "%s%s", w.Message, at)
+	}
+	d.claims(s.Users)
+	d.channels(s.Channels)
+	d.outbox(ctx, cl, s.Outbox)
+	d.fleet(s.Fleet)
+}
+
+func (d *diagnosis) checks(checks []client.Check) {
+	for _, c := range checks {
+		if c.OK {
+			d.ok(c.Name, "as it should be")
+		} else {
+			d.wrong(c.Name, checkRight[c.Name], "%s", c.Error)
+		}
+	}
+}
+
+func (d *diagnosis) redis(r client.RedisStatus) {
+	for _, v := range r.Versions {
+		if tooOld(v) {
+			d.wrong("redis_version", "update it to 6.2 or later", "Redis is %s", v)
+		} else {
+			d.ok("redis_version", "%s, %s", v, r.Mode)
+		}
+	}
+	switch offset := r.ClockOffsetMS; {
+	case offset == nil:
+	case max(*offset, -*offset) > driftUsual:
+		d.wrong("clocks", "set both by NTP", "Redis' clock is %s from this host's", millis(*offset))
+	default:
+		d.ok("clocks", "Redis' clock is at least %s from this host's", millis(*offset))
+	}
+}
+
+// tooOld reports whether a version of Redis is older than 6.2. One that cannot be read is not.
+func tooOld(version string) bool {
+	parts := strings.SplitN(version, ".", 3)
+	major, err := strconv.Atoi(parts[0])
+	if err != nil || len(parts) < 2 {
+		return false
+	}
+	minor, err := strconv.Atoi(parts[1])
+	return err == nil && (major < 6 || major == 6 && minor < 2)
+}
+
+func (d *diagnosis) claims(u client.UserClaims) {
+	right := "release what is not needed, or raise claims.max_per_uid"
+	switch {
+	case u.Most >= u.Limit:
+		d.wrong("claims", right, "one user has %d, as many as it may: its next is refused", u.Most)
+	case u.Most*100 >= u.Limit*claimsUsual:
+		d.warn("claims", right, "one user has %d of %d", u.Most, u.Limit)
+	default:
+		d.ok("claims", "no user has more than %d of %d", u.Most, u.Limit)
+	}
+}
+
+func (d *diagnosis) channels(channels []client.ChannelInfo) {
+	if len(channels) == 0 {
+		d.warn("channels", "write a [[channel]]", "there is none: nobody can be told of anything")
+	}
+	for _, c := range channels {
+		if c.BreakerOpen {
+			d.wrong("channels", "see its errors with picket outbox ls, and try it with picket channel test "+c.Name,
+				"%s (%s) fails again and again; it is probed every 10 s", c.Name, c.Type)
+		} else {
+			d.ok("channels", "%s (%s)", c.Name, c.Type)
+		}
+	}
+}
+
+// outbox looks for notifications that go nowhere by themselves.
+func (d *diagnosis) outbox(ctx context.Context, cl *client.Client, o client.OutboxStatus) {
+	oldest := time.Duration(o.OldestAgeMS) * time.Millisecond
+	if oldest > oldestUsual {
+		d.warn("outbox", "picket outbox ls says why", "%d wait, the oldest for %s", o.Ready, oldest.Round(time.Second))
+	} else {
+		d.ok("outbox", "%d staged, %d ready", o.Staged, o.Ready)
+	}
+	for _, c := range []struct{ status, level, means, right string }{
+		{"parked", levelWrong, "may have arrived or not, and wait for a person", "find out whether they arrived, then picket outbox settle, retry or discard"},
+		{"dead", levelWarning, "were given up on a channel", "picket outbox ls --status dead says why; mend it, then picket outbox retry"},
+	} {
+		list, err := cl.Outbox(ctx, c.status)
+		if err != nil {
+			d.wrong("outbox", "", "cannot list what is %s: %s", c.status, describe(err))
+			continue
+		}
+		if n := len(list.Intents); n > 0 {
+			d.add("outbox", c.level, c.right, "%s %s, as that for %s", plural(n, "notification", "notifications"), c.means, list.Intents[0].Ticket)
+		}
+	}
+}
+
+func (d *diagnosis) fleet(members []client.Member) {
+	var live, gone []string
+	for _, m := range members {
+		if m.Lives {
+			live = append(live, m.Host)
+		} else {
+			gone = append(gone, m.ID)
+		}
+	}
+	d.ok("fleet", "%s", strings.TrimSuffix(plural(len(live), "other daemon lives", "other daemons live")+": "+strings.Join(live, ", "), ": "))
+	if len(gone) > 0 {
+		d.warn("fleet", "start them again, or give another daemon all their channels, by name and type",
+			"no sign of life, and perhaps undelivered notifications, of %s", strings.Join(gone, ", "))
+	}
+}
+
+// configuration looks at the file, and with it at Redis when no daemon could say how that is.
+func (d *diagnosis) configuration(c *cli.Context, answered bool) {
+	ctx, cancel := context.WithTimeout(c.Context, doctorLimit)
+	defer cancel()
+	e := examineConfig(ctx, c.String("config"), !answered)
+	switch {
+	case e.hidden && answered:
+		d.ok("configuration", "it was not looked at: %v", e.err)
+		return
+	case e.err != nil:
+		d.wrong("configuration", "", "%v", e.err)
+		return
+	}
+	d.ok("configuration", "a daemon would start with it")
+	if answered {
+		return // the daemon has told the rest
+	}
+	for _, w := range e.unwise {
+		d.warn("configuration", "", "%s", w)
+	}
+	d.checks(e.checks)
+	d.redis(e.redis)
+	for _, w := range e.warnings {
+		d.warn("redis_settings", "", "%s", w)
+	}
+	if e.socket != c.String("socket") {
+		d.warn("socket", fmt.Sprintf("--socket %s, or PICKET_SOCKET", e.socket), "the configuration has it at %s", e.socket)
+	}
+}

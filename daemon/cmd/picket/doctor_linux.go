@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// socket looks at the file that agents connect to.
+func (d *diagnosis) socket(path string) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		d.wrong("socket", "start the daemon (systemctl start picket), or name its socket: --socket, PICKET_SOCKET", "there is none at %s", path)
+		return
+	case err != nil:
+		d.wrong("socket", "its folder must let this user pass", "%v", err)
+		return
+	case info.Mode().Type() != fs.ModeSocket:
+		d.wrong("socket", "name the daemon's socket: --socket, PICKET_SOCKET", "%s is no socket", path)
+		return
+	}
+	mode := fmt.Sprintf("%s, mode %04o, of %s", path, info.Mode().Perm(), ownership(info))
+	if info.Mode()&0o002 != 0 {
+		d.warn("socket", `write socket.mode = "0660"`, "%s: every user of this host may connect", mode)
+		return
+	}
+	d.ok("socket", "%s", mode)
+}
+
+func ownership(info fs.FileInfo) string {
+	st := info.Sys().(*syscall.Stat_t)
+	return userName(st.Uid) + ":" + groupName(st.Gid)
+}
+
+func userName(uid uint32) string {
+	id := strconv.FormatUint(uint64(uid), 10)
+	if u, err := user.LookupId(id); err == nil {
+		return u.Username
+	}
+	return id
+}
+
+func groupName(gid uint32) string {
+	id := strconv.FormatUint(uint64(gid), 10)
+	if g, err := user.LookupGroupId(id); err == nil {
+		return g.Name
+	}
+	return id
+}
+
+// access says why this user was not let in.
+func (d *diagnosis) access(path string) {
+	name := userName(uint32(os.Geteuid()))
+	info, err := os.Stat(path)
+	if err != nil {
+		d.wrong("access", "its folder must let this user pass", "%s may not connect: %v", name, err)
+		return
+	}
+	gid := info.Sys().(*syscall.Stat_t).Gid
+	group := groupName(gid)
+	right := fmt.Sprintf("usermod -aG %s %s, and log in again", group, name)
+	switch u, err := user.Current(); {
+	case info.Mode()&0o020 == 0:
+		right = fmt.Sprintf("write socket.mode = \"0660\" and a socket.group that %s is in", name)
+	case err == nil && isMember(u, gid):
+		right = "log in again: the group was given after this login (id shows what this process has)"
+	}
+	d.wrong("access", right, "%s may not connect to %s, which is of %s", name, path, ownership(info))
+}
+
+// isMember reports whether the user's entry has the group, be it that this process has not.
+func isMember(u *user.User, gid uint32) bool {
+	groups, err := u.GroupIds()
+	return err == nil && slices.Contains(groups, strconv.FormatUint(uint64(gid), 10))
+}
+
+// kernel tries what the daemon watches its agents with.
+func (d *diagnosis) kernel() {
+	fd, err := unix.PidfdOpen(os.Getpid(), 0)
+	if err != nil {
+		d.warn("kernel", "run Linux 5.3 or later, and let filters of system calls (seccomp) pass pidfd_open",
+			"pidfd_open does not work (%v): the daemon looks at /proc instead, and learns of an agent's end a little later", err)
+		return
+	}
+	_ = unix.Close(fd)
+	if err := tryPeerPidfd(); err != nil {
+		d.ok("kernel", "pidfd_open works; SO_PEERPIDFD (Linux 6.5) does not, and start times are compared instead")
+		return
+	}
+	d.ok("kernel", "pidfd_open and SO_PEERPIDFD work")
+}
+
+func tryPeerPidfd() error {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
+	fd, err := unix.GetsockoptInt(pair[0], unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+	if err != nil {
+		return err
+	}
+	return unix.Close(fd)
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package daemon
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// Examine asks Redis, with a configuration that is valid, what a daemon would ask it: for when none runs. What it cannot ask is
+// missing in the answer.
+func (c Config) Examine(ctx context.Context) (checks []client.Check, server client.RedisStatus, warnings []string, err error) {
+	server = client.RedisStatus{Mode: c.Redis.Mode, Versions: []string{}}
+	rdb, err := c.Redis.client()
+	if err != nil {
+		return nil, server, nil, configError{err.Error()}
+	}
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	redis.SetLogger(redisLog{quiet})
+	defer func() { err = errors.Join(err, rdb.Close()) }()
+	eng, err := engine.New(engine.Config{Redis: rdb, Prefix: c.Redis.Prefix, Logger: quiet})
+	if err != nil {
+		return nil, server, nil, err
+	}
+	reached := check("redis", eng.Ping(ctx))
+	checks = append(checks, reached)
+	if !reached.OK {
+		return checks, server, nil, nil
+	}
+	warnings, settings := checkSettings(ctx, rdb)
+	checks = append(checks, check("redis_writes", eng.Probe(ctx)), check("settings", settings))
+	server.Versions = serverVersions(ctx, rdb)
+	if offset, err := eng.ClockOffset(ctx); err == nil {
+		ms := offset.Milliseconds()
+		server.ClockOffsetMS = &ms
+	}
+	return checks, server, warnings, nil
+}
