@@ -47,7 +47,7 @@ func TestReadinessKnowsARedisThatTakesNoWrites(t *testing.T) {
 			"no permission to write",
 			[]any{"acl", "setuser", "default", "-@write"},
 			[]any{"acl", "setuser", "default", "+@write"},
-			"permission",
+			"can't run this command",
 		},
 		{
 			"no permission to run scripts",

@@ -64,6 +64,9 @@
 //	caller goes away while it waits             its place in the queue is given up, a lock or grant taken for it is released
 //	caller goes away during a write             the write goes on; asked again, it answers as replayed
 //
+// What trust rests on is watched every 10 s, and is only told (alarm.go): that each master's data set is the one it was, that the
+// token of an asset does not go back, that this host's clock and Redis' run alike and are not set.
+//
 // Tickets are read without a lock, and this daemon keeps no copy of any. How a notification leaves is the specification in
 // outbox/doc.go; the parts of it that ask or tell Redis are notify.go, settle.go and attempt.go.
 package engine

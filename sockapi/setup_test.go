@@ -87,7 +87,10 @@ func serve(t *testing.T, c Config) *host {
 	}
 	if c.Status == nil {
 		c.Status = func() client.Status {
-			return client.Status{Version: "test", Checks: []client.Check{}, Warnings: []client.Warning{}, Channels: []client.ChannelInfo{}, Fleet: []client.Member{}}
+			return client.Status{
+				Version: "test", Checks: []client.Check{}, Warnings: []client.Warning{}, Channels: []client.ChannelInfo{}, Fleet: []client.Member{},
+				Redis: client.RedisStatus{Mode: "standalone", Versions: []string{}},
+			}
 		}
 	}
 	if c.Ready == nil {
