@@ -151,7 +151,7 @@ func TestADaemonStartsOnceAndStopsAsOftenAsAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !st.Ready || st.Host != "host-a" || st.PID != os.Getpid() || st.ID == "" || st.LockTTLMS != 15000 || len(st.Checks) != 5 {
+	if !st.Ready || st.Host != "host-a" || st.PID != os.Getpid() || st.ID == "" || st.LockTTLMS != 15000 || len(st.Checks) != 6 {
 		t.Errorf("its status is %+v", st)
 	}
 	h.client.CloseIdleConnections()
