@@ -6,9 +6,9 @@ package findings
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -128,6 +128,7 @@ func TestRefused(t *testing.T) {
 		{"sarif", run + `"results":[]}]`, "cut off"},
 		{"sarif", strings.Replace(run, "2.1.0", "2.0.0", 1) + `"results":[]}]}`, `version is "2.0.0", known is 2.1.0`},
 		{"sarif", `{"version":"2.1.0"}`, `no "runs"`},
+		{"sarif", `{"version":"2.1.0","runs":[]}`, "nothing was scanned"},
 		{"sarif", run + `"x":1}]}`, `runs[0]: it has no "results"`},
 		{"sarif", run + `"results":[],"invocations":[{"executionSuccessful":true},{"executionSuccessful":false}]}]}`, "executionSuccessful = false"},
 		{"sarif", run + `"results":[{}]}]}`, "has no id"},
@@ -171,7 +172,7 @@ func TestClean(t *testing.T) {
 		{"grype", `{"matches":null}`},
 		{"osv", `{"results":[]}`},
 		{"osv", `{"results":null}`},
-		{"sarif", `{"runs":[],"version":"2.1.0"}`},
+		{"sarif", `{"runs":[{"results":[]}],"version":"2.1.0"}`},
 		{"findings", `{"findings":[]}`},
 		{"nmap", `<nmaprun scanner="nmap"><runstats><finished/></runstats></nmaprun>` + "\n<!-- end -->\n"},
 	} {
@@ -211,14 +212,26 @@ func TestOddValues(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
-	many := func(n int) io.Reader {
-		return &repeat{head: `{"findings":[`, each: func(i int) string { return fmt.Sprintf(`{"id":"a-%d"},`, i) }, n: n, tail: `{"id":"b"}]}`}
+	var many collector
+	for i := range maxFindings {
+		if err := many.add(Finding{ID: strconv.Itoa(i)}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if list, err := Parse("findings", many(maxFindings-1)); err != nil || len(list) != maxFindings {
-		t.Errorf("as many as may be: %d findings, error %v", len(list), err)
+	if err := many.add(Finding{ID: "0"}); err != nil {
+		t.Errorf("one that is there already: %v", err)
 	}
-	if _, err := Parse("findings", many(maxFindings)); !errors.Is(err, errLimit) {
+	if err := many.add(Finding{ID: "one more"}); !errors.Is(err, errLimit) {
 		t.Errorf("one more: %v", err)
+	}
+	var large collector
+	place := strings.Repeat("x", maxPlace)
+	var err error
+	for i := 0; err == nil; i++ {
+		err = large.add(Finding{ID: strconv.Itoa(i), Package: place, Location: place})
+	}
+	if !errors.Is(err, errLimit) || large.bytes > maxBytes+2<<10 {
+		t.Errorf("too much text: %d bytes, %v", large.bytes, err)
 	}
 	long := strings.Repeat("x", maxElement/2)
 	for format, in := range map[string]string{

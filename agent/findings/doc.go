@@ -41,7 +41,8 @@
 //
 // Trivy's misconfigurations and secrets are findings; what a secret says is not taken. OSV-Scanner's groups are one finding
 // each. What its call analysis found uncalled is a finding all the same. nmap's open ports are findings with severity info and
-// the id "open-port"; vulners and scripts that use NSE's vulns library add theirs. Of SARIF, the first location counts.
+// the id "open-port"; vulners and scripts that use NSE's vulns library add theirs. Of SARIF, the first
+// location counts, and fingerprints do not.
 //
 // Scores are CVSS base scores, computed where only a vector is given: the highest of versions 3.x and 4.0, and version 2
 // where there is nothing newer. A number outside 0 to 10 is no score. Severities are understood in any case and under other

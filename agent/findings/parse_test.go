@@ -71,8 +71,8 @@ var samples = []struct {
 	{"sarif", "sarif.sarif", []string{
 		"CVE-2021-44228 critical 10 | log4j-core: RCE | | opt/a.jar:1:1 | GHSA-jfh8-c2jp-5v3q",
 		"CVE-2021-44228 critical 10 | log4j-core: RCE | | opt/b.jar:1 | GHSA-jfh8-c2jp-5v3q",
-		"py/sql-injection high 8.8 | SQL query built from user-controlled sources | | src/app.py:42 |",
-		"CA1000/1 low | StaticMember | | ns::f |",
+		"py/sql-injection high 8.8 | SQL | | src/app.py:42 |",
+		"CA1000/1 low | Static member | | ns::f |",
 		"nothing medium | no rule at all | | |",
 		"nothing medium | another | | |",
 		"rejected low | suppression rejected | | |",

@@ -60,12 +60,14 @@ func parseSARIF(src *source, into *collector) error {
 		return err
 	}
 	var version text
-	found := false
+	found, runs := false, 0
 	err = d.object(fields{
 		"version": d.value(&version),
 		"runs": func() error {
 			found = true
-			return d.must(func() error { return d.array(func() error { return parseRun(d, into) }) })
+			return d.must(func() error {
+				return d.array(func() error { runs++; return parseRun(d, into) })
+			})
 		},
 	})
 	switch {
@@ -75,6 +77,8 @@ func parseSARIF(src *source, into *collector) error {
 		return fmt.Errorf("its version is %q, known is 2.1.0", clean(string(version), maxID))
 	case !found:
 		return errors.New(`it has no "runs"`)
+	case runs == 0:
+		return errors.New(`its "runs" are empty: nothing was scanned`)
 	}
 	return d.end()
 }

@@ -105,7 +105,6 @@ func (run *sarifRun) finding(r result) Finding {
 		r.uri = run.artifacts[r.artifact]
 	}
 	f := Finding{
-		Title:    first(rule.title, r.message),
 		Severity: first(r.level, rule.level, "warning"), // the standard's default
 		CVSS:     cmp.Or(r.score, rule.score),
 		Location: strings.Trim(r.uri+":"+r.within, ":"),
@@ -113,10 +112,10 @@ func (run *sarifRun) finding(r result) Finding {
 	if f.CVSS > 0 {
 		f.Severity = rating(f.CVSS)
 	}
-	if f.Location == "" && f.Title != r.message { // then nothing but the message tells two results of a rule apart
-		f.Title = within(f.Title, r.message)
+	f.ID, f.Aliases = identify(append([]string{first(r.ruleID, rule.id, r.message)}, rule.aliases...)...)
+	if f.Title = first(rule.title, r.message); cveIn(f.ID) == "" { // then the message tells two results of a rule apart
+		f.Title = first(r.message, rule.title)
 	}
-	f.ID, f.Aliases = identify(append([]string{first(r.ruleID, rule.id, f.Title)}, rule.aliases...)...)
 	return f
 }
 
