@@ -142,6 +142,7 @@ func TestRefused(t *testing.T) {
 		{"findings", `{"a":` + strings.Repeat("[", 10) + strings.Repeat("]", 10) + `}`, `no list named`},
 		{"nmap", nmap + `<host/></nmaprun>`, "no runstats"},
 		{"nmap", nmap + `<runstats><finished exit="error" errormsg="no route"/></runstats></nmaprun>`, `"error": no route`},
+		{"nmap", nmap + `<runstats><finished exit="success"/><hosts up="0" down="0" total="0"/></runstats></nmaprun>`, "of 0 hosts none was up"},
 		{"nmap", nmap + `<host timedout="true"/>` + end, "not complete"},
 		{"nmap", nmap + end + "x", "outside"},
 		{"nmap", nmap + end + nmap + end, "<nmaprun>"},
@@ -224,14 +225,12 @@ func TestLimits(t *testing.T) {
 	if err := many.add(Finding{ID: "one more"}); !errors.Is(err, errLimit) {
 		t.Errorf("one more: %v", err)
 	}
-	var large collector
-	place := strings.Repeat("x", maxPlace)
-	var err error
-	for i := 0; err == nil; i++ {
-		err = large.add(Finding{ID: strconv.Itoa(i), Package: place, Location: place})
+	full := collector{bytes: maxBytes - 4}
+	if err := full.add(Finding{ID: "a", Title: "b", Package: "c", Location: "d"}); err != nil {
+		t.Errorf("as much text as may be: %v", err)
 	}
-	if !errors.Is(err, errLimit) || large.bytes > maxBytes+2<<10 {
-		t.Errorf("too much text: %d bytes, %v", large.bytes, err)
+	if err := full.add(Finding{ID: "e"}); !errors.Is(err, errLimit) {
+		t.Errorf("too much text: %v", err)
 	}
 	long := strings.Repeat("x", maxElement/2)
 	for format, in := range map[string]string{

@@ -7,9 +7,9 @@
 // # Half a scan is an error
 //
 // Whoever reads "no findings" takes an asset for clean. So an output counts only when it is whole, by its format: a JSON
-// document that is closed, and nothing behind it; XML with nmap's runstats. One that is empty, cut off, damaged, too large,
-// of another scanner, or of a version that is not known is an error that says where and what it looks like, and no finding of
-// it is returned. One thing cannot be seen: nuclei's JSON Lines have no end, so a file of them that was cut exactly between
+// document that is closed, and nothing behind it; XML with nmap's runstats, and a host that was up. One that is empty, cut
+// off, damaged, too large, of another scanner, or of a version that is not known is an error that says where and what it looks
+// like, and no finding of it is returned. One thing cannot be seen: nuclei's JSON Lines have no end, so a file of them that was cut exactly between
 // two lines reads as a shorter scan, and an empty one as a scan that matched nothing. The exit code must tell (OKExit).
 //
 // # Formats
@@ -17,7 +17,7 @@
 //	name      what                                       known versions                           empty output
 //	nuclei    -jsonl, or the array of -json-export       2 (early names too) and 3                nothing matched
 //	trivy     --format json                              schema 2, the array before it, k8s       error
-//	grype     -o json                                    0.x, with EPSS and KEV since 0.88        error
+//	grype     -o json                                    0.x, EPSS and KEV inside or not          error
 //	nmap      -oX                                        xmloutputversion 1.x                     error
 //	osv       OSV-Scanner's --format json                1 and 2                                  error: it prints nothing when it
 //	                                                                                              failed or found no packages

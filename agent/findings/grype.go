@@ -83,7 +83,7 @@ func (m *grypeMatch) add(into *collector) error {
 	if own.ID == "" {
 		return errors.New("its vulnerability has no id")
 	}
-	f := Finding{Severity: string(own.Severity), Title: string(own.Description), Package: join(string(m.Artifact.Name), string(m.Artifact.Version))}
+	f := Finding{Severity: string(own.Severity), Package: join(string(m.Artifact.Name), string(m.Artifact.Version))}
 	var names, paths []string
 	var s scores
 	for _, v := range append([]grypeVulnerability{own}, m.Related...) {

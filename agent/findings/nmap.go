@@ -38,7 +38,7 @@ type nmap struct {
 	path     []string // the elements that are open
 	address  string   // of the host that is open
 	ended    bool     // runstats/finished was there
-	complete error    // what finished says
+	complete error    // what runstats say
 }
 
 // parseNmap reads nmap's XML. nmap writes runstats last, so that an output without it was cut off, whatever else is there.
@@ -130,6 +130,10 @@ func (n *nmap) start(e xml.StartElement) error {
 		n.ended = true
 		if exit := attribute(e, "exit"); exit != "" && exit != "success" {
 			n.complete = fmt.Errorf("nmap ended with %q: %s", clean(exit, maxID), clean(attribute(e, "errormsg"), maxTitle))
+		}
+	case "nmaprun/runstats/hosts":
+		if attribute(e, "up") == "0" && n.complete == nil { // a name that means nothing, too, is a success to nmap
+			n.complete = fmt.Errorf("of %s hosts none was up: nothing was scanned (-Pn scans what answers no ping)", clean(attribute(e, "total"), maxID))
 		}
 	}
 	n.path = append(n.path, e.Name.Local)

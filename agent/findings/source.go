@@ -30,7 +30,7 @@ type source struct {
 }
 
 func newSource(r io.Reader) *source {
-	raw := bufio.NewReaderSize(r, 64<<10)
+	raw := bufio.NewReaderSize(r, 16<<10)
 	mark, _ := raw.Peek(3) // a read error comes back with the next read
 	var decoded io.Reader = raw
 	switch {
@@ -40,7 +40,7 @@ func newSource(r io.Reader) *source {
 		decoded = transform.NewReader(raw, unicode.UTF16(unicode.BigEndian, unicode.ExpectBOM).NewDecoder())
 	}
 	b := &bounded{r: transform.NewReader(decoded, encoding.UTF8Validator), left: maxElement, line: 1}
-	s := &source{Reader: bufio.NewReaderSize(b, 64<<10), bounded: b}
+	s := &source{Reader: bufio.NewReaderSize(b, 16<<10), bounded: b}
 	s.head, _ = s.Peek(4 << 10)
 	s.head = bytes.Clone(s.head)
 	return s

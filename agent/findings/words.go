@@ -121,9 +121,12 @@ var colours = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
 // clean makes one line of s, with nothing in it that moves a terminal's cursor or turns the direction of writing, and cuts
 // it after most bytes.
 func clean(s string, most int) string {
+	if strings.IndexByte(s, 0x1b) >= 0 {
+		s = colours.ReplaceAllString(s, "")
+	}
 	var b strings.Builder
 	gap := false
-	for _, r := range colours.ReplaceAllString(s, "") {
+	for _, r := range s {
 		if unicode.IsSpace(r) || unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
 			gap = b.Len() > 0
 			continue
