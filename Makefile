@@ -8,6 +8,10 @@ SHELL := /bin/bash
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null)
 LDFLAGS := -s -w -X github.com/picketd/picket/daemon.version=$(VERSION) -X github.com/picketd/picket/daemon.commit=$(COMMIT)
+ARCH ?= $(shell go env GOARCH)
+PREFIX ?= /usr/local
+DIST ?= dist
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 FUZZTIME ?= 10s
 CHAOSTIME ?= 1m
 TESTFLAGS ?=
@@ -19,6 +23,21 @@ help: ## Show what can be made
 .PHONY: build
 build: ## Build the static binary bin/picket
 	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/picket ./daemon/cmd/picket
+
+.PHONY: install
+install: build ## Install below DESTDIR in PREFIX (/usr/local): command, units, manual, completions, an example configuration
+	rm -rf bin/man && mkdir -p bin/man
+	for page in picket.1 picketd.8; do bin/picket man $$page >bin/man/$$page; done
+	for config in packaging/*.toml; do bin/picket man $$(basename $$config).5 <$$config >bin/man/$$(basename $$config).5; done
+	DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' packaging/install bin/picket bin/man
+
+.PHONY: packages
+packages: ## Make deb, rpm and tar.gz with SHA256SUMS in dist/, for ARCH (this machine's)
+	for arch in $(ARCH) $$(go env GOHOSTARCH); do \
+		CGO_ENABLED=0 GOARCH=$$arch go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o "$(DIST)/bin-$$arch/picket" ./daemon/cmd/picket; \
+	done
+	VERSION='$(VERSION)' ARCH='$(ARCH)' packaging/packages '$(DIST)'
+	rm -rf '$(DIST)'/bin-*
 
 .PHONY: run
 run: build ## Show with real processes what Picket does; Go is enough

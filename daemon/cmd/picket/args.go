@@ -15,7 +15,7 @@ import (
 // positional for another positional, without a word. What follows -- stays as it is, with -- in front of it. "help COMMAND"
 // becomes "COMMAND --help", and "--version" the command of that name. A flag that the command does not have is refused here, where it is known how it was typed.
 func arrange(app *cli.App, args []string) ([]string, error) {
-	if len(args) == 0 || args[len(args)-1] == "--generate-bash-completion" {
+	if len(args) == 0 {
 		return args, nil
 	}
 	if len(args) > 1 && args[1] == "help" {

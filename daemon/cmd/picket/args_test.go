@@ -11,22 +11,21 @@ import (
 func TestArrange(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"":                                     "",
-		"status":                               "status",
-		"status --json":                        "status --json",
-		"--socket /s status":                   "status --socket /s",
-		"ticket show a b --json":               "ticket show --json -- a b",
-		"ticket --socket=/s show a --json b":   "ticket show --socket=/s --json -- a b",
-		"ticket show show ls":                  "ticket show -- show ls",
-		"ticket show -- -a -b":                 "ticket show -- -- -a -b",
-		"step online UP --fact a=1 --fact b":   "step --fact a=1 --fact b -- online UP",
-		"step help h --facts -":                "step --facts - -- help h",
-		"exec a t --wait 3s -- c --json -- d":  "exec --wait 3s -- a t -- c --json -- d",
-		"exec -E 3 a t -- c":                   "exec -E 3 -- a t -- c",
-		"fail x y --final":                     "fail --final -- x y",
-		"exec a t -h -- c":                     "exec --help",
-		"help ticket ls":                       "ticket ls --help",
-		"ticket sh --generate-bash-completion": "ticket sh --generate-bash-completion",
+		"":                                    "",
+		"status":                              "status",
+		"status --json":                       "status --json",
+		"--socket /s status":                  "status --socket /s",
+		"ticket show a b --json":              "ticket show --json -- a b",
+		"ticket --socket=/s show a --json b":  "ticket show --socket=/s --json -- a b",
+		"ticket show show ls":                 "ticket show -- show ls",
+		"ticket show -- -a -b":                "ticket show -- -- -a -b",
+		"step online UP --fact a=1 --fact b":  "step --fact a=1 --fact b -- online UP",
+		"step help h --facts -":               "step --facts - -- help h",
+		"exec a t --wait 3s -- c --json -- d": "exec --wait 3s -- a t -- c --json -- d",
+		"exec -E 3 a t -- c":                  "exec -E 3 -- a t -- c",
+		"fail x y --final":                    "fail --final -- x y",
+		"exec a t -h -- c":                    "exec --help",
+		"help ticket ls":                      "ticket ls --help",
 	} {
 		got, err := arrange(newApp(), strings.Fields("picket "+in))
 		if err != nil || strings.Join(got, " ") != strings.TrimSpace("picket "+want) {

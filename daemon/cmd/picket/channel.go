@@ -19,7 +19,7 @@ func channelCommand() *cli.Command {
 		Subcommands: []*cli.Command{{
 			Name:      "test",
 			Usage:     "send a harmless message, once, and say what came back; exits with 1 when it was not accepted, 75 when it may be later",
-			ArgsUsage: "NAME",
+			ArgsUsage: "CHANNEL",
 			Flags:     jsonFlags(&cli.StringFlag{Name: "severity", Usage: "how bad the message says that it is: info, low, medium, high or critical", Value: "info"}),
 			Action:    channelTest,
 		}},

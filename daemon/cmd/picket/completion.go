@@ -16,6 +16,9 @@ var bashCompletion string
 //go:embed completion.zsh
 var zshCompletion string
 
+//go:embed completion.fish
+var fishCompletion string
+
 func completionCommand() *cli.Command {
 	return &cli.Command{
 		Name:        "completion",
@@ -34,7 +37,7 @@ func completionCommand() *cli.Command {
 			case "zsh":
 				script = zshCompletion
 			case "fish":
-				script, err = c.App.ToFishCompletion()
+				script = fishCompletion
 			default:
 				err = usagef(c, "there is no completion for %q", args[0])
 			}

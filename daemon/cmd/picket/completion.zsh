@@ -2,22 +2,22 @@
 
 _picket() {
   local -a before replies
-  before=("${(@)words[1,CURRENT-1]}")
-  # Behind -- stands another command: never run picket with it.
+  before=("${(@)words[2,CURRENT-1]}")
+  # Behind -- stands another command.
   if (( ${before[(Ie)--]} )); then
     _normal
     return
   fi
-  case "$words[CURRENT]" in
-    --) before+=(-) ;;
-    -*) before+=("$words[CURRENT]") ;;
-  esac
-  replies=("${(@f)$("${(@)before}" --generate-bash-completion 2>/dev/null)}")
+  replies=("${(@f)$("$words[1]" complete-word "${(@Q)before}" "$words[CURRENT]" 2>/dev/null)}")
   if [[ -n "$replies[1]" ]]; then
-    _describe 'values' replies
+    compadd -a replies
   else
     _files
   fi
 }
 
-compdef _picket picket
+if [[ "$funcstack[1]" = _picket ]]; then
+  _picket
+else
+  compdef _picket picket
+fi

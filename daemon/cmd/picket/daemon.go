@@ -229,3 +229,5 @@ func versionCommand() *cli.Command {
 		},
 	}
 }
+
+func buildVersion() string { return daemon.Version().Version }

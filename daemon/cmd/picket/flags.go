@@ -12,13 +12,16 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
+// defaultSocket is where the daemon of a package listens.
+const defaultSocket = "/run/picket/picket.sock"
+
 // clientFlags are those of every command that talks to the daemon.
 func clientFlags(more ...cli.Flag) []cli.Flag {
 	return append(more, &cli.StringFlag{
 		Name:    "socket",
 		Usage:   "the daemon's socket, a `PATH`",
 		EnvVars: []string{"PICKET_SOCKET"},
-		Value:   "/run/picket/picket.sock",
+		Value:   defaultSocket,
 	})
 }
 

@@ -18,6 +18,10 @@ func main() {
 func run(args []string, in io.Reader, out, errs io.Writer) int {
 	app := newApp()
 	app.Reader, app.Writer, app.ErrWriter = in, out, errs
+	if len(args) > 1 && args[1] == completeWord {
+		complete(app, args[2:], out)
+		return 0
+	}
 	args, err := arrange(app, args)
 	if err == nil {
 		err = app.Run(args)
@@ -33,14 +37,13 @@ func newApp() *cli.App {
 		Usage:                     "locks, tickets and notifications for scanning agents",
 		HideVersion:               true,
 		HideHelpCommand:           true, // see arrange
-		EnableBashCompletion:      true,
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*cli.Context, error) {}, // or urfave exits by itself
 		Commands: []*cli.Command{
 			daemonCommand(), devCommand(), embeddedRedisCommand(),
 			execCommand(), doneCommand(), stepCommand(), notifyCommand(), failCommand(), finishCommand(), heartbeatCommand(),
 			ticketCommand(), claimCommand(), lockCommand(), outboxCommand(), channelCommand(), statusCommand(), doctorCommand(),
-			versionCommand(), completionCommand(),
+			versionCommand(), completionCommand(), manCommand(),
 		},
 	}
 	app.Action = groupAction(app.Commands)
