@@ -33,9 +33,11 @@ var arrows = map[string][]string{
 	"notifier":               {"outbox"},
 	"sockapi":                {"engine", "outbox", "sockapi/client"},
 	"sockapi/client":         {},
-	"daemon":                 {"engine", "notifier", "outbox", "sockapi", "sockapi/client"},
+	"strict":                 {},
+	"agent":                  {"agent/findings", "sockapi/client", "strict"},
+	"daemon":                 {"engine", "notifier", "outbox", "sockapi", "sockapi/client", "strict"},
 	"daemon/bench":           {"daemon", "outbox", "sockapi/client"},
-	"daemon/cmd/picket":      {"daemon", "sockapi/client"},
+	"daemon/cmd/picket":      {"agent", "daemon", "sockapi/client"},
 	"daemon/cmd/picket-demo": {"sockapi/client"},
 	"examples/agent-go":      {"sockapi/client"},
 	"examples/agent-small":   {"sockapi/client"},
@@ -49,7 +51,8 @@ var onlyIn = map[string][]string{
 	"github.com/danielgtaylor/huma": {"sockapi"},                                              // the API's form
 	"github.com/go-redsync/redsync": {"engine", "daemon/bench"},                               // the lock, and its floor
 	"github.com/pandatix/go-cvss":   {"agent/findings"},                                       // scores from vectors
-	"github.com/pelletier/go-toml":  {"daemon"},                                               // the configuration
+	"github.com/expr-lang/expr":     {"agent"},                                                // the conditions
+	"github.com/pelletier/go-toml":  {"daemon", "strict"},                                     // the configuration
 	"github.com/redis/go-redis":     {"daemon", "engine", "engine/redistest", "daemon/bench"}, // outbox and notifier work without it
 	"github.com/urfave/cli":         {"daemon/cmd/picket"},                                    // the command
 	"github.com/wneessen/go-mail":   {"notifier"},                                             // mail

@@ -17,6 +17,7 @@ import (
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/notifier"
 	"github.com/picketd/picket/outbox"
+	"github.com/picketd/picket/strict"
 )
 
 // Options is what New needs beside the configuration.
@@ -68,11 +69,11 @@ func New(c Config, o Options) (*Daemon, error) {
 	}
 	channels, err := c.notifierChannels()
 	if err != nil {
-		return nil, configError{err.Error()}
+		return nil, strict.Error{err.Error()}
 	}
 	client, err := c.Redis.client()
 	if err != nil {
-		return nil, configError{err.Error()}
+		return nil, strict.Error{err.Error()}
 	}
 	redis.SetLogger(redisLog{o.Logger})
 	for _, w := range c.Warnings() {

@@ -5,7 +5,6 @@ package daemon
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -14,7 +13,17 @@ import (
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/picketd/picket/strict"
 )
+
+// Duration is a time.Duration that stands in the file as a string with a unit, such as "15s".
+type Duration = strict.Duration
+
+// ErrConfig is any error in the configuration: of the file, of its values, of the secret files that it names.
+var ErrConfig = strict.ErrConfig
+
+type problem = strict.Problem
 
 const defaultConfigFile = "/etc/picket/picket.toml"
 
@@ -171,32 +180,21 @@ func LoadConfig(path string) (Config, error) {
 	path = cmp.Or(path, os.Getenv("PICKET_CONFIG"), defaultConfigFile)
 	doc, err := os.ReadFile(path)
 	if err != nil {
-		return Config{}, configError{fmt.Sprintf("cannot read the configuration: %v", err)}
+		return Config{}, strict.Error{fmt.Sprintf("cannot read the configuration: %v", err)}
 	}
 	c, lines, problems := parseConfig(doc)
 	if len(problems) == 0 {
 		problems = c.check()
 	}
 	c.path = path
-	return c, located(path, lines, problems)
+	return c, strict.Located(path, lines, problems)
 }
 
 // parseConfig reads a document without asking whether its values make sense.
 func parseConfig(doc []byte) (c Config, lines map[string]int, problems []problem) {
 	c = DefaultConfig()
-	var syntax *toml.DecodeError
-	if err := toml.Unmarshal(doc, &map[string]any{}); errors.As(err, &syntax) {
-		key := strings.Join(syntax.Key(), ".")
-		line, _ := syntax.Position()
-		return c, map[string]int{key: line}, []problem{{key, strings.TrimPrefix(syntax.Error(), "toml: ")}}
-	} else if err != nil {
-		return c, nil, []problem{{"", err.Error()}}
-	}
-	if lines, problems = checkStrict(doc); len(problems) > 0 {
+	if lines, problems = strict.Decode(doc, &c); len(problems) > 0 {
 		return c, lines, problems
-	}
-	if err := toml.Unmarshal(doc, &c); err != nil {
-		return c, lines, []problem{{"", err.Error()}}
 	}
 	_, c.adminGroupSet = lines["admin_group"]
 	_, c.Socket.groupSet = lines["socket.group"]

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/picketd/picket/strict"
 )
 
 const (
@@ -28,7 +30,7 @@ var (
 
 // Validate names the keys with bad values and says what would be right, all at once, a line each. It reads the files that are
 // named. Its error is an ErrConfig.
-func (c Config) Validate() error { return located("", nil, c.check()) }
+func (c Config) Validate() error { return strict.Located("", nil, c.check()) }
 
 // checker collects problems.
 type checker struct{ problems []problem }
@@ -36,7 +38,7 @@ type checker struct{ problems []problem }
 // demand notes a problem with key unless ok.
 func (k *checker) demand(ok bool, key, format string, args ...any) {
 	if !ok {
-		k.problems = append(k.problems, problem{key, fmt.Sprintf(format, args...)})
+		k.problems = append(k.problems, problem{Key: key, Message: fmt.Sprintf(format, args...)})
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/picketd/picket/strict"
 )
 
 // In the example, what is the default stands behind a bare #, and what is only an example behind "# ".
@@ -64,8 +66,8 @@ func keysBelow(t reflect.Type, path string) map[string]bool {
 			continue
 		}
 		keys[path+key] = true
-		ft := deref(f.Type)
-		if isTables(ft) {
+		ft := f.Type
+		if ft.Kind() == reflect.Pointer || ft.Kind() == reflect.Slice {
 			ft = ft.Elem()
 		}
 		if ft.Kind() == reflect.Struct {
@@ -90,8 +92,8 @@ func FuzzConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		c, _, problems := parseConfig(doc)
 		for _, p := range problems {
-			if p.message == "" {
-				t.Errorf("a problem without a word at %q", p.key)
+			if p.Message == "" {
+				t.Errorf("a problem without a word at %q", p.Key)
 			}
 		}
 		if len(problems) == 0 {
@@ -99,7 +101,7 @@ func FuzzConfig(f *testing.F) {
 		}
 		// What the decoder would still refuse after the walk would be refused in its words, not in ours.
 		if toml.Unmarshal(doc, &map[string]any{}) == nil {
-			if _, problems := checkStrict(doc); len(problems) == 0 {
+			if _, problems := strict.Check(doc, reflect.TypeFor[Config]()); len(problems) == 0 {
 				if err := toml.Unmarshal(doc, &c); err != nil {
 					t.Errorf("the walk lets pass: %v", err)
 				}

@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"github.com/picketd/picket/agent"
 )
 
 // child is the command that exec runs, leader of a process group of its own.
@@ -107,7 +109,7 @@ func (ch *child) reap() int {
 // who is.
 func (ch *child) sweep(until time.Duration) {
 	for unix.Kill(-ch.pid(), 0) == nil {
-		if boottime() >= until {
+		if agent.Boottime() >= until {
 			ch.signal(unix.SIGKILL)
 			return
 		}

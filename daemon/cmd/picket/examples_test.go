@@ -18,7 +18,7 @@ import (
 
 func TestExampleAgents(t *testing.T) {
 	t.Parallel()
-	hook, program := startWebhook(t), agent(t)
+	hook, program := startWebhook(t), buildAgent(t)
 	h := startHosts(t, hook.channel(), "scan-01")[0]
 	port := startService(t, "127.0.0.1:0")
 	report := "../../../examples/findings/trivy.json"
@@ -113,7 +113,7 @@ func TestExampleAgents(t *testing.T) {
 
 func TestExampleAgentNeedsArguments(t *testing.T) {
 	t.Parallel()
-	out, err := exec.Command(agent(t)).CombinedOutput()
+	out, err := exec.Command(buildAgent(t)).CombinedOutput()
 	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitUsage || !bytes.HasPrefix(out, []byte("usage: ")) {
 		t.Errorf("it ends with %v and says %s", err, out)
 	}

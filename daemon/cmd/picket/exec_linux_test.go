@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/picketd/picket/agent"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -192,11 +193,11 @@ func TestF8_TheDeadlineCountsFromWhenTheCallWasSent(t *testing.T) {
 	f.late = 300 * time.Millisecond
 	cl := client.New(f.socket)
 	t.Cleanup(cl.CloseIdleConnections)
-	s := look(t.Context(), cl, "c1", 0)
+	s := agent.Look(t.Context(), cl, "c1", 0)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if s.deadline == 0 || s.deadline > f.arrived+f.trusted {
-		t.Errorf("trusted until %s, more than %s after the call arrived at %s", s.deadline, f.trusted, f.arrived)
+	if s.Deadline == 0 || s.Deadline > f.arrived+f.trusted {
+		t.Errorf("trusted until %s, more than %s after the call arrived at %s", s.Deadline, f.trusted, f.arrived)
 	}
 }
 
@@ -213,11 +214,11 @@ func TestF8_TheLocalDeadlineEndsTheCommandOfASilentDaemon(t *testing.T) {
 	leader, member := e.pid("leader"), e.pid("member")
 	eventually(t, "a watch call is answered", func() bool { return f.read(func() int { return f.watched }) > 1 })
 	var silent time.Duration
-	f.change(func() { f.silent, silent = true, boottime() })
+	f.change(func() { f.silent, silent = true, agent.Boottime() })
 	e.exits(exitLost)
 	// The lock's end is at least a margin after the deadline, and what was said last was said before the silence.
-	if end := silent + f.trusted + fakeTTL/5; boottime() > end+2*time.Second || !gone(leader) || !gone(member) {
-		t.Errorf("the command outlived the lock: %s after the daemon fell silent", boottime()-silent)
+	if end := silent + f.trusted + fakeTTL/5; agent.Boottime() > end+2*time.Second || !gone(leader) || !gone(member) {
+		t.Errorf("the command outlived the lock: %s after the daemon fell silent", agent.Boottime()-silent)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/picketd/picket/agent"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -34,19 +35,19 @@ type guard struct {
 func (g *guard) run(path string, argv, env []string) (int, error) {
 	// The answer to a claim that had to wait does not tell when the trust began: ask once more.
 	switch first := g.look(); {
-	case first.lost != "":
-		g.lost = first.lost
-		return exitLost, exitf(exitLost, "the claim on %s was lost (%s) before the command was started", g.claim.Ticket, first.lost)
-	case first.deadline == 0:
+	case first.Lost != "":
+		g.lost = first.Lost
+		return exitLost, exitf(exitLost, "the claim on %s was lost (%s) before the command was started", g.claim.Ticket, first.Lost)
+	case first.Deadline == 0:
 		return 0, exitf(exitInternal, "cannot watch the claim on %s: the daemon does not answer", g.claim.Ticket)
 	default:
-		g.deadline = first.deadline
+		g.deadline = first.Deadline
 	}
-	clock, err := newAlarm()
+	clock, err := agent.NewAlarm()
 	if err != nil {
 		return 0, err
 	}
-	defer clock.stop()
+	defer clock.Stop()
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, forwarded()...)
 	defer signal.Stop(signals)
@@ -58,10 +59,10 @@ func (g *guard) run(path string, argv, env []string) (int, error) {
 		return 0, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	sights, watched, deadline := make(chan sight), make(chan struct{}), g.deadline
+	sights, watched, deadline := make(chan agent.Sight), make(chan struct{}), g.deadline
 	go func() {
 		defer close(watched)
-		watch(ctx, g.client, g.claim.ID, deadline, sights)
+		agent.Watch(ctx, g.client, g.claim.ID, deadline, sights)
 	}()
 	defer func() {
 		cancel()
@@ -72,10 +73,10 @@ func (g *guard) run(path string, argv, env []string) (int, error) {
 
 // attend stays with the running command. After every event the deadline is looked at first: this process may have stood
 // still.
-func (g *guard) attend(ch *child, clock *alarm, signals <-chan os.Signal, sights <-chan sight) int {
-	clock.set(g.deadline)
+func (g *guard) attend(ch *child, clock *agent.Alarm, signals <-chan os.Signal, sights <-chan agent.Sight) int {
+	clock.Set(g.deadline)
 	for {
-		var s sight
+		var s agent.Sight
 		var sig os.Signal
 		var stopped bool
 		select {
@@ -100,10 +101,10 @@ func (g *guard) attend(ch *child, clock *alarm, signals <-chan os.Signal, sights
 			ch.suspend()
 			// The command stood still as well, so its claim may be looked at anew before the deadline is.
 			s, sig = g.look(), syscall.SIGCONT
-			g.deadline = max(g.deadline, s.deadline)
-			clock.set(g.deadline)
+			g.deadline = max(g.deadline, s.Deadline)
+			clock.Set(g.deadline)
 		}
-		now := boottime()
+		now := agent.Boottime()
 		switch {
 		case g.lost != "":
 			if now >= g.killAt {
@@ -112,13 +113,13 @@ func (g *guard) attend(ch *child, clock *alarm, signals <-chan os.Signal, sights
 		case g.released:
 		case now >= g.deadline:
 			g.end(ch, clock, "no answer from the daemon for as long as it could be trusted")
-		case s.lost != "":
-			g.end(ch, clock, s.lost)
-		case s.released:
+		case s.Lost != "":
+			g.end(ch, clock, s.Lost)
+		case s.Released:
 			g.released = true
-		case s.deadline > g.deadline:
-			g.deadline = s.deadline
-			clock.set(g.deadline)
+		case s.Deadline > g.deadline:
+			g.deadline = s.Deadline
+			clock.Set(g.deadline)
 		}
 		if sig == syscall.SIGCONT {
 			ch.resume()
@@ -129,19 +130,19 @@ func (g *guard) attend(ch *child, clock *alarm, signals <-chan os.Signal, sights
 }
 
 // end begins to end the command. It has two thirds of the margin for it, counted from the deadline at latest.
-func (g *guard) end(ch *child, clock *alarm, reason string) {
+func (g *guard) end(ch *child, clock *agent.Alarm, reason string) {
 	g.lost = reason
-	g.killAt = min(boottime(), g.deadline) + g.margin*2/3
+	g.killAt = min(agent.Boottime(), g.deadline) + g.margin*2/3
 	fmt.Fprintf(g.errs, "picket: the claim on %s was lost (%s): the command is ended\n", clean(g.claim.Ticket), clean(reason))
 	ch.terminate()
-	clock.set(g.killAt)
+	clock.Set(g.killAt)
 }
 
 // look asks once what the daemon says of the claim, and does not wait long for it.
-func (g *guard) look() sight {
+func (g *guard) look() agent.Sight {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	return look(ctx, g.client, g.claim.ID, 0)
+	return agent.Look(ctx, g.client, g.claim.ID, 0)
 }
 
 // forwarded are the signals that are passed on to the command's group, but for those that this process was told to ignore

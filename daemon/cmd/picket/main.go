@@ -41,7 +41,7 @@ func newApp() *cli.App {
 		ExitErrHandler:            func(*cli.Context, error) {}, // or urfave exits by itself
 		Commands: []*cli.Command{
 			daemonCommand(), devCommand(), embeddedRedisCommand(),
-			execCommand(), doneCommand(), stepCommand(), notifyCommand(), failCommand(), finishCommand(), heartbeatCommand(),
+			runCommand(), execCommand(), doneCommand(), stepCommand(), notifyCommand(), failCommand(), finishCommand(), heartbeatCommand(),
 			ticketCommand(), claimCommand(), lockCommand(), outboxCommand(), channelCommand(), statusCommand(), doctorCommand(),
 			versionCommand(), completionCommand(), manCommand(),
 		},

@@ -23,8 +23,8 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
-// agent builds the example agent in Go.
-func agent(t *testing.T) string {
+// buildAgent builds the example agent in Go.
+func buildAgent(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "agent-go")
 	if out, err := exec.Command("go", "build", "-o", path, "../../../examples/agent-go").CombinedOutput(); err != nil {
@@ -110,7 +110,7 @@ func startHosts(t *testing.T, channels string, names ...string) []*host {
 // and writes OFFLINE.
 func TestG2_TheFrozenWriterIsRefused(t *testing.T) {
 	t.Parallel()
-	program, hook := agent(t), startWebhook(t)
+	program, hook := buildAgent(t), startWebhook(t)
 	hosts := startHosts(t, hook.channel(), "scan-01", "scan-02")
 	target := net.JoinHostPort("127.0.0.2", startService(t, "127.0.0.1:0")) // where nothing listens yet
 	run := func(h *host) *exec.Cmd {

@@ -16,6 +16,7 @@ import (
 	"github.com/mattn/go-runewidth"
 	"github.com/urfave/cli/v2"
 
+	"github.com/picketd/picket/agent"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -39,7 +40,8 @@ func ticketCommand() *cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name: "show", Usage: "show a ticket", ArgsUsage: "ASSET TASK",
-				Flags: jsonFlags(), Action: ticketShow,
+				Flags:  jsonFlags(&cli.BoolFlag{Name: "why", Usage: "explain what was decided, and from what; with --json as one object"}),
+				Action: ticketShow,
 			},
 			{
 				Name: "ls", Usage: "list tickets, the one written last first",
@@ -73,6 +75,14 @@ func ticketShow(c *cli.Context) error {
 	t, err := connect(c).Ticket(c.Context, asset, task)
 	if err != nil {
 		return err
+	}
+	if c.Bool("why") {
+		why := agent.Why(t)
+		return answer(c, why, func(w io.Writer) {
+			for _, line := range why.Words {
+				fmt.Fprintln(w, clean(line))
+			}
+		})
 	}
 	return answer(c, client.TicketBody{Ticket: t}, func(w io.Writer) { printTicket(w, t) })
 }

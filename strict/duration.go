@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Picket Authors
 
-package daemon
+package strict
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -15,16 +17,26 @@ import (
 // nobody can see its unit.
 type Duration time.Duration
 
-// UnmarshalText reads Go's form of a duration. It must be longer than nothing.
+// days are whole days in front of Go's form of a duration.
+var days = regexp.MustCompile(`^([0-9]{1,5})d(.*)$`)
+
+// UnmarshalText reads Go's form of a duration, with days of 24 hours in front if there are any: "90s", "7d", "1d12h". It must
+// be longer than nothing.
 func (d *Duration) UnmarshalText(text []byte) error {
 	s := string(text)
 	if _, err := strconv.ParseFloat(s, 64); err == nil {
 		return fmt.Errorf("has no unit: write %q for seconds", s+"s")
 	}
-	v, err := time.ParseDuration(s)
-	if err != nil {
-		return errors.New(`is not a duration: write a number with a unit (ms, s, m, h), such as "30s" or "1h30m"`)
+	var v time.Duration
+	if m := days.FindStringSubmatch(s); m != nil {
+		n, _ := strconv.Atoi(m[1]) // its digits are few enough
+		v, s = time.Duration(n)*24*time.Hour, cmp.Or(m[2], "0")
 	}
+	rest, err := time.ParseDuration(s)
+	if err != nil || rest < 0 && v > 0 {
+		return errors.New(`is not a duration: write a number with a unit (ms, s, m, h, d), such as "30s" or "1h30m"`)
+	}
+	v += rest
 	if v <= 0 {
 		return errors.New("must be longer than nothing")
 	}

@@ -1,23 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Picket Authors
 
-package daemon
+package strict
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 
+	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// strict walks over a document beside the decoder, which forgives too much: it takes a key in any case, a bare number for a
+// Decode reads a document into the struct that into points to, which holds the defaults. It returns the line of every key and
+// table by its path, such as lock.ttl or channel[0].url, and what is wrong. When something is, into is not to be used.
+func Decode(doc []byte, into any) (lines map[string]int, problems []Problem) {
+	var syntax *toml.DecodeError
+	if err := toml.Unmarshal(doc, &map[string]any{}); errors.As(err, &syntax) {
+		key := strings.Join(syntax.Key(), ".")
+		line, _ := syntax.Position()
+		return map[string]int{key: line}, []Problem{{Key: key, Message: strings.TrimPrefix(syntax.Error(), "toml: ")}}
+	} else if err != nil {
+		return nil, []Problem{{Message: err.Error()}}
+	}
+	lines, problems = Check(doc, reflect.TypeOf(into).Elem())
+	if len(problems) > 0 {
+		return lines, problems
+	}
+	if err := toml.Unmarshal(doc, into); err != nil {
+		return lines, []Problem{{Message: err.Error()}}
+	}
+	return lines, nil
+}
+
+// walk goes over a document beside the decoder, which forgives too much: it takes a key in any case, a bare number for a
 // Duration, and [channel] for [[channel]]; and it ends at the first wrong type. The walk finds all of that, with lines.
-type strict struct {
+type walk struct {
 	parser   unstable.Parser
 	lines    map[string]int // of every key and table, by path
 	tables   map[string]int // how many [[…]] there were so far, by path
-	problems []problem
+	problems []Problem
 }
 
 // place is a position in the schema: the Go type that stands there, and the path to it.
@@ -26,10 +49,10 @@ type place struct {
 	path string
 }
 
-// checkStrict returns the line of every key of a document that parses, and what does not fit into Config.
-func checkStrict(doc []byte) (lines map[string]int, problems []problem) {
-	s := strict{lines: map[string]int{}, tables: map[string]int{}}
-	root := place{t: reflect.TypeFor[Config]()}
+// Check is Decode's walk alone, over a document that parses and that is to fit into a struct of type t.
+func Check(doc []byte, t reflect.Type) (lines map[string]int, problems []Problem) {
+	s := walk{lines: map[string]int{}, tables: map[string]int{}}
+	root := place{t: t}
 	table, known := root, true
 	s.parser.Reset(doc)
 	for s.parser.NextExpression() {
@@ -46,7 +69,7 @@ func checkStrict(doc []byte) (lines map[string]int, problems []problem) {
 	return s.lines, s.problems
 }
 
-func (s *strict) header(node *unstable.Node, root place) (place, bool) {
+func (s *walk) header(node *unstable.Node, root place) (place, bool) {
 	p, ok := s.resolve(node, root)
 	if !ok {
 		return p, false
@@ -71,14 +94,14 @@ func (s *strict) header(node *unstable.Node, root place) (place, bool) {
 	return p, true
 }
 
-func (s *strict) keyValue(node *unstable.Node, table place) {
+func (s *walk) keyValue(node *unstable.Node, table place) {
 	if p, ok := s.resolve(node, table); ok {
 		s.value(node.Value(), p)
 	}
 }
 
 // resolve follows the keys of a header or of a key and value.
-func (s *strict) resolve(node *unstable.Node, p place) (place, bool) {
+func (s *walk) resolve(node *unstable.Node, p place) (place, bool) {
 	for keys := node.Key(); keys.Next(); {
 		if isTables(p.t) {
 			p = s.last(p)
@@ -93,7 +116,7 @@ func (s *strict) resolve(node *unstable.Node, p place) (place, bool) {
 		s.lines[path] = s.parser.Shape(keys.Node().Raw).Start.Line
 		f, ok := fieldByKey(t, name)
 		if !ok {
-			s.problem(path, "is not known: %s", suggest(name, keysOf(t)))
+			s.problem(path, "is not known: %s", Suggest(name, keysOf(t)))
 			return p, false
 		}
 		p = place{f.Type, path}
@@ -101,7 +124,7 @@ func (s *strict) resolve(node *unstable.Node, p place) (place, bool) {
 	return p, true
 }
 
-func (s *strict) value(v *unstable.Node, p place) {
+func (s *walk) value(v *unstable.Node, p place) {
 	switch {
 	case p.t == reflect.TypeFor[Duration]():
 		if v.Kind == unstable.Integer || v.Kind == unstable.Float {
@@ -122,8 +145,12 @@ func (s *strict) value(v *unstable.Node, p place) {
 			s.value(items.Node(), item)
 		}
 	case p.t.Kind() == reflect.Slice && !isTables(p.t) && v.Kind == unstable.Array:
+		kind := unstable.String
+		if p.t.Elem().Kind() == reflect.Int {
+			kind = unstable.Integer
+		}
 		for items := v.Children(); items.Next(); {
-			if k := items.Node().Kind; k != unstable.String && k != unstable.Comment {
+			if k := items.Node().Kind; k != kind && k != unstable.Comment {
 				s.problem(p.path, "must be %s", want(p.t))
 				return
 			}
@@ -143,12 +170,12 @@ func (s *strict) value(v *unstable.Node, p place) {
 }
 
 // last is the table of the [[…]] that is being read.
-func (s *strict) last(p place) place {
+func (s *walk) last(p place) place {
 	return place{p.t.Elem(), fmt.Sprintf("%s[%d]", p.path, s.tables[p.path]-1)}
 }
 
-func (s *strict) problem(key, format string, args ...any) {
-	s.problems = append(s.problems, problem{key, fmt.Sprintf(format, args...)})
+func (s *walk) problem(key, format string, args ...any) {
+	s.problems = append(s.problems, Problem{key, fmt.Sprintf(format, args...)})
 }
 
 func isTables(t reflect.Type) bool {
@@ -163,7 +190,7 @@ func deref(t reflect.Type) reflect.Type {
 }
 
 func fieldByKey(t reflect.Type, key string) (reflect.StructField, bool) {
-	for f := range t.Fields() {
+	for _, f := range reflect.VisibleFields(t) {
 		if f.IsExported() && f.Tag.Get("toml") == key {
 			return f, true
 		}
@@ -173,9 +200,9 @@ func fieldByKey(t reflect.Type, key string) (reflect.StructField, bool) {
 
 func keysOf(t reflect.Type) []string {
 	var keys []string
-	for f := range t.Fields() {
-		if f.IsExported() {
-			keys = append(keys, f.Tag.Get("toml"))
+	for _, f := range reflect.VisibleFields(t) {
+		if key := f.Tag.Get("toml"); f.IsExported() && key != "" {
+			keys = append(keys, key)
 		}
 	}
 	return keys
@@ -188,6 +215,8 @@ func want(t reflect.Type) string {
 		return `a string with a unit, such as "30s"`
 	case isTables(t):
 		return "tables, each under its own [[…]]"
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Int:
+		return "a list of whole numbers, such as [1, 2]"
 	case t.Kind() == reflect.Slice:
 		return `a list of strings, such as ["one", "two"]`
 	case deref(t).Kind() == reflect.Struct:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Picket Authors
 
-package daemon
+package strict
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// suggest says what may have been meant by a word that is none of known.
-func suggest(word string, known []string) string {
+// Suggest says what may have been meant by a word that is none of known.
+func Suggest(word string, known []string) string {
 	best := slices.MinFunc(known, func(a, b string) int { return distance(word, a) - distance(word, b) })
 	if distance(word, best) <= 1+len(best)/4 {
 		return fmt.Sprintf("did you mean %s?", best)

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/picketd/picket/sockapi/client"
+	"github.com/picketd/picket/strict"
+)
+
+// Options is what New needs beside the configuration.
+type Options struct {
+	Client *client.Client
+	Socket string // for the commands, absolute
+	Task   string
+
+	Parallel  int           // assets at a time. Defaults to 4
+	GiveUp    time.Duration // how long to wait for what others hold, when nothing else is left. Defaults to not at all
+	Heartbeat time.Duration // the silence after which a claim is lost, at least 1s. Defaults to 30s
+	MaxHold   time.Duration // the longest life of a claim. Defaults to the daemon's
+
+	Log    *slog.Logger
+	Report func(Result) // is told what became of each asset, one at a time
+	Counts func(Counts) // is told whenever they have changed, one at a time
+}
+
+// Agent takes assets through the flow.
+type Agent struct {
+	config     Config
+	options    Options
+	plan       *plan
+	catalogues catalogues
+	client     *client.Client
+	margin     time.Duration // between the end of a claim's trust and the end of its lock
+}
+
+// New makes an agent ready: it looks for the programs that the configuration names, and reads the catalogues. Its error is an
+// ErrConfig, or of the daemon, which is asked for its lock's TTL.
+func New(ctx context.Context, c Config, o Options) (*Agent, error) {
+	o.Parallel, o.Heartbeat = cmp.Or(o.Parallel, 4), cmp.Or(o.Heartbeat, 30*time.Second)
+	p, problems := c.compile(nil)
+	if len(problems) > 0 {
+		return nil, strict.Located("", nil, problems)
+	}
+	for key, command := range map[string][]string{
+		"step.online": c.Step.Online.Command, "step.vuln": c.Step.Vuln.Command,
+		"step.intel": c.Step.Intel.Command, "step.assess": c.Step.Assess.Command,
+	} {
+		if len(command) == 0 {
+			continue
+		}
+		if _, err := exec.LookPath(command[0]); err != nil {
+			return nil, strict.Error{fmt.Sprintf("%s.command: %v", key, err)}
+		}
+	}
+	k, err := openCatalogues(c.Step.Intel, time.Now(), o.Log)
+	if err != nil {
+		return nil, err
+	}
+	status, err := o.Client.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ttl := time.Duration(status.LockTTLMS) * time.Millisecond
+	return &Agent{
+		config: c, options: o, plan: p, catalogues: k, client: o.Client, margin: max(ttl/5, 200*time.Millisecond),
+	}, nil
+}
+
+// claimAsset asks for an asset. From a container, where the daemon cannot tell who a pid is, the heartbeat alone is the sign
+// of life.
+func (a *Agent) claimAsset(ctx context.Context, asset string) (client.ClaimResponse, error) {
+	r := client.ClaimRequest{
+		Asset: asset, Task: a.options.Task, Flow: a.config.Flow, PID: os.Getpid(), Heartbeat: a.options.Heartbeat.String(),
+	}
+	if a.options.MaxHold > 0 {
+		r.MaxHold = a.options.MaxHold.String()
+	}
+	got, err := a.client.Claim(ctx, r)
+	if p, ok := errors.AsType[*client.Problem](err); ok && len(p.Errors) == 1 && p.Errors[0].Location == "body.pid" {
+		r.PID = 0
+		got, err = a.client.Claim(ctx, r)
+	}
+	return got, err
+}
+
+// releaseTimeout bounds the release at the end; the daemon also frees the lock when it sees this process end.
+const releaseTimeout = 2 * time.Second
+
+// release lets go of a claim, on a context of its own. Where it fails, the lock's end does it.
+func (a *Agent) release(claim client.Claim, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+	defer cancel()
+	if err := a.client.Release(ctx, claim.ID); err != nil {
+		log.Warn("cannot release the claim", "error", err)
+	}
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/picketd/picket/agent/findings"
+)
+
+// assessFacts are the inputs and the result of the decision, so that it can be explained later.
+type assessFacts struct {
+	HighRisk  bool               `json:"high_risk"`
+	Condition string             `json:"condition"`
+	Parts     []judged           `json:"parts"` // of the condition, one by one
+	Inputs    inputs             `json:"inputs"`
+	Intel     intelUse           `json:"intel"`
+	Findings  []findings.Finding `json:"findings"`          // the most severe few
+	ToldBy    *toldBy            `json:"told_by,omitempty"` // why people are not told again
+}
+
+// judged is a part of a condition with what it came to.
+type judged struct {
+	Condition string `json:"condition"`
+	Holds     bool   `json:"holds"`
+	Because   string `json:"because"` // the inputs that it names
+}
+
+// inputs are what a condition may name, but for the findings.
+type inputs struct {
+	figures
+	KEV  bool    `json:"kev"`
+	EPSS float64 `json:"epss"`
+}
+
+// intelUse says what intelligence the decision rests on.
+type intelUse struct {
+	Used      bool     `json:"used"`
+	Skipped   string   `json:"skipped,omitempty"` // why it was not
+	KEVIDs    []string `json:"kev_ids,omitempty"`
+	KEVDate   string   `json:"kev_date,omitempty"`
+	EPSSID    string   `json:"epss_id,omitempty"`
+	EPSSDate  string   `json:"epss_date,omitempty"`
+	Old       []string `json:"old,omitempty"`
+	Unchecked int      `json:"unchecked,omitempty"`
+}
+
+// toldBy is the earlier ticket that told the same.
+type toldBy struct {
+	Ticket string    `json:"ticket"`
+	At     time.Time `json:"at"`
+	Repeat string    `json:"repeat"` // for how long it is not told again
+}
+
+// shownFindings is how many findings stand in the facts of assess.
+const shownFindings = 10
+
+// needsIntel says whether the catalogues are to be asked, else why not.
+func (j *job) needsIntel(e evidence) (needed bool, skipped string, err error) {
+	c := j.a.config
+	switch {
+	case !c.hasIntel():
+		return false, "none is configured", nil
+	case j.a.plan.when == nil:
+		return true, "", nil
+	}
+	needed, err = j.a.plan.when.holds(e)
+	if err != nil {
+		return false, "", fmt.Errorf("cannot decide whether intelligence is needed (step.intel.when): %w", err)
+	}
+	if !needed {
+		skipped = fmt.Sprintf("%s does not hold", c.Step.Intel.When)
+	}
+	return needed, skipped, nil
+}
+
+// assess decides whether the risk is high, and whether people have been told of just this.
+func (j *job) assess(ctx context.Context) (result, error) {
+	e, err := evidenceOf(j.ticket)
+	if err != nil {
+		return result{}, permanent{err}
+	}
+	var out result
+	if j.a.plan.assess != nil {
+		out, err = j.ownResult(ctx, j.a.plan.assess, j.a.config.Step.Assess.OKExit)
+	} else {
+		out, err = j.decide(e)
+	}
+	if err != nil || out.State != stateHighRisk {
+		return out, err
+	}
+	told, err := j.alreadyTold(ctx, e)
+	if err != nil || told == nil {
+		return out, err
+	}
+	out.State = stateFinished
+	out.Summary = cutText(fmt.Sprintf("not told again: %s told it on %s; %s", told.Ticket, told.At.UTC().Format(time.DateTime), out.Summary), maxSummary)
+	addition, err := encode(map[string]any{"told_by": told})
+	if err != nil {
+		return result{}, err
+	}
+	if out.Facts == nil {
+		out.Facts = json.RawMessage("{}")
+	}
+	out.Facts, err = merged(out.Facts, addition)
+	return out, err
+}
+
+// decide evaluates the condition.
+func (j *job) decide(e evidence) (result, error) {
+	_, skipped, err := j.needsIntel(e)
+	if err != nil {
+		return result{}, permanent{err}
+	}
+	c := j.a.plan.highRisk
+	f := assessFacts{
+		Condition: c.text, Inputs: inputs{e.figures, e.kev, e.epss}, Intel: intelUse{Skipped: skipped},
+		Findings: e.findings[:min(len(e.findings), shownFindings)],
+	}
+	if i := e.intel; i != nil {
+		f.Intel = intelUse{true, "", i.KEVIDs, i.KEVDate, i.EPSSID, i.EPSSDate, i.Old, i.Unchecked}
+	}
+	if f.HighRisk, err = c.holds(e); err != nil {
+		return result{}, permanent{fmt.Errorf("cannot decide whether the risk is high (step.assess.high_risk): %w", err)}
+	}
+	for _, p := range c.parts {
+		holds, err := evaluate(p.program, e)
+		f.Parts = append(f.Parts, judged{p.text, err == nil && holds, f.because(p.text)})
+	}
+	facts, err := encode(f)
+	if err != nil {
+		return result{}, err
+	}
+	out := result{stateFinished, facts, "no high risk: " + e.sentence()}
+	if f.HighRisk {
+		out.State, out.Summary = stateHighRisk, cutText("high risk: "+f.reasons(), maxSummary)
+	}
+	return out, nil
+}
+
+var wordForm = regexp.MustCompile(`[a-z_]+`)
+
+// because names the inputs that a part of the condition rests on.
+func (f assessFacts) because(part string) string {
+	in := f.Inputs
+	value := map[string]string{
+		"max_cvss": num(in.MaxCVSS), "epss": num(in.EPSS), "count": strconv.Itoa(in.Count), "critical": strconv.Itoa(in.Critical),
+		"high": strconv.Itoa(in.High), "medium": strconv.Itoa(in.Medium), "low": strconv.Itoa(in.Low), "info": strconv.Itoa(in.Info),
+		"unknown": strconv.Itoa(in.Unknown), "kev": strconv.FormatBool(in.KEV),
+	}
+	if in.KEV && len(f.Intel.KEVIDs) > 0 {
+		value["kev"] += ", " + briefList(f.Intel.KEVIDs, 3)
+	}
+	if f.Intel.EPSSID != "" {
+		value["epss"] += " of " + f.Intel.EPSSID
+	}
+	var said []string
+	seen := map[string]bool{}
+	for _, word := range wordForm.FindAllString(part, -1) {
+		if v, ok := value[word]; ok && !seen[word] {
+			seen[word] = true
+			said = append(said, word+" is "+v)
+		}
+	}
+	return strings.Join(said, ", ")
+}
+
+func num(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
+// reasons says which parts hold, and what they rest on.
+func (f assessFacts) reasons() string {
+	var said []string
+	for _, p := range f.Parts {
+		if p.Holds {
+			said = append(said, p.words())
+		}
+	}
+	if said == nil { // of a condition such as: not (…)
+		return f.Condition
+	}
+	return strings.Join(said, "; ")
+}
+
+// words is the part with what it rests on.
+func (p judged) words() string {
+	if p.Because == "" {
+		return p.Condition
+	}
+	return fmt.Sprintf("%s (%s)", p.Condition, p.Because)
+}

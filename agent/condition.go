@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/parser"
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/picketd/picket/agent/findings"
+)
+
+// scanned is what a condition may name before intelligence was asked.
+type scanned struct {
+	Asset    string  `expr:"asset"`
+	Task     string  `expr:"task"`
+	MaxCVSS  float64 `expr:"max_cvss"`
+	Number   int     `expr:"number"` // in conditions: count
+	Critical int     `expr:"critical"`
+	High     int     `expr:"high"`
+	Medium   int     `expr:"medium"`
+	Low      int     `expr:"low"`
+	Info     int     `expr:"info"`
+	Unknown  int     `expr:"unknown"`
+	Findings []named `expr:"findings"`
+}
+
+// known is what a condition may name afterwards.
+type known struct {
+	scanned
+	KEV  bool    `expr:"kev"`
+	EPSS float64 `expr:"epss"`
+}
+
+// named is a finding as conditions name it.
+type named struct {
+	ID       string   `expr:"id"`
+	Severity string   `expr:"severity"`
+	CVSS     float64  `expr:"cvss"`
+	Title    string   `expr:"title"`
+	Package  string   `expr:"package"`
+	Location string   `expr:"location"`
+	Aliases  []string `expr:"aliases"`
+	EPSS     float64  `expr:"epss"`
+	KEV      bool     `expr:"kev"`
+}
+
+// condition is an expression of the configuration that is true or false.
+type condition struct {
+	text  string
+	whole *vm.Program
+	parts []part
+}
+
+// part is one of the alternatives of a condition (or, without any, one of its demands), for the explanation.
+type part struct {
+	text    string
+	program *vm.Program
+}
+
+// newCondition compiles an expression. Without intelligence, kev and epss are not known in it.
+func newCondition(text string, withIntel bool) (*condition, error) {
+	var env any = scanned{}
+	if withIntel {
+		env = known{}
+	}
+	c := &condition{text: text}
+	var err error
+	if c.whole, err = compile(text, env); err != nil {
+		return nil, conditionError(err, withIntel)
+	}
+	tree, err := parser.Parse(text)
+	if err != nil {
+		return nil, conditionError(err, withIntel)
+	}
+	for _, operators := range [][]string{{"||", "or"}, {"&&", "and"}} {
+		if c.parts = nil; len(operands(tree.Node, operators)) < 2 {
+			continue
+		}
+		for _, node := range operands(tree.Node, operators) {
+			program, err := compile(node.String(), env)
+			if err != nil {
+				c.parts = nil
+				break
+			}
+			c.parts = append(c.parts, part{node.String(), program})
+		}
+		break
+	}
+	if c.parts == nil {
+		c.parts = []part{{text, c.whole}}
+	}
+	return c, nil
+}
+
+func compile(text string, env any) (*vm.Program, error) {
+	return expr.Compile(text, expr.Env(env), expr.AsBool(), expr.DisableBuiltin("now"), expr.Patch(countIsNumber{}))
+}
+
+// countIsNumber lets count stand for the number of findings, and count(…) for what the language means by it.
+type countIsNumber struct{}
+
+// Visit renames count.
+func (countIsNumber) Visit(node *ast.Node) {
+	if id, ok := (*node).(*ast.IdentifierNode); ok && id.Value == "count" {
+		ast.Patch(node, &ast.IdentifierNode{Value: "number"})
+	}
+}
+
+func operands(node ast.Node, operators []string) []ast.Node {
+	if b, ok := node.(*ast.BinaryNode); ok && slices.Contains(operators, b.Operator) {
+		return append(operands(b.Left, operators), operands(b.Right, operators)...)
+	}
+	return []ast.Node{node}
+}
+
+var conditionPlace = regexp.MustCompile(` \(1:(\d+)\)$`)
+
+// conditionError is the library's error on one line, with what there is to be named.
+func conditionError(err error, withIntel bool) error {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	first = conditionPlace.ReplaceAllString(first, " at character $1")
+	names := "max_cvss, count, critical, high, medium, low, info, unknown, findings, asset, task"
+	if withIntel {
+		names = "max_cvss, kev, epss" + strings.TrimPrefix(names, "max_cvss")
+	}
+	return fmt.Errorf("is not a condition (%s): write one over %s, such as \"max_cvss >= 7\"", first, names)
+}
+
+// holds evaluates the condition.
+func (c *condition) holds(e evidence) (bool, error) { return evaluate(c.whole, e) }
+
+func evaluate(p *vm.Program, e evidence) (bool, error) {
+	v, err := expr.Run(p, e.environment())
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return false, errors.New(conditionPlace.ReplaceAllString(first, " at character $1"))
+	}
+	return v.(bool), nil // compile saw to it
+}
+
+// environment is the evidence as conditions name it.
+func (e evidence) environment() known {
+	k := known{
+		scanned: scanned{
+			Asset: e.asset, Task: e.task, MaxCVSS: e.MaxCVSS, Number: e.Count,
+			Critical: e.Critical, High: e.High, Medium: e.Medium, Low: e.Low, Info: e.Info, Unknown: e.Unknown,
+			Findings: make([]named, len(e.findings)),
+		},
+		KEV: e.kev, EPSS: e.epss,
+	}
+	for i, f := range e.findings {
+		k.Findings[i] = nameOf(f)
+	}
+	return k
+}
+
+func nameOf(f findings.Finding) named {
+	return named{f.ID, f.Severity, f.CVSS, f.Title, f.Package, f.Location, f.Aliases, f.EPSS, f.KEV}
+}

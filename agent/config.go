@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/picketd/picket/strict"
+)
+
+const defaultConfigFile = "/etc/picket/agent.toml"
+
+// ErrConfig is any error in the configuration: of the file, of its values, of the programs and catalogues that it names.
+var ErrConfig = strict.ErrConfig
+
+// Config is the agent's configuration file. Only step.vuln has no default.
+type Config struct {
+	Flow         string             `toml:"flow"` // Defaults to asset-inference, the only one
+	Step         StepsConfig        `toml:"step"`
+	Notification NotificationConfig `toml:"notification"`
+}
+
+// StepsConfig is [step].
+type StepsConfig struct {
+	Online OnlineConfig `toml:"online"`
+	Vuln   VulnConfig   `toml:"vuln"`
+	Intel  IntelConfig  `toml:"intel"`
+	Assess AssessConfig `toml:"assess"`
+}
+
+// StepConfig is what every step has.
+type StepConfig struct {
+	Command []string        `toml:"command"` // what does the step instead of what is built in: a program and its arguments, templates
+	OKExit  []int           `toml:"ok_exit"` // with which the command may end. Defaults to what its parser knows, else to 0
+	Timeout strict.Duration `toml:"timeout"` // of one attempt. Defaults to 30m for vuln, 5s for online, 1m for the others
+	Retries int             `toml:"retries"` // after a failed attempt: 0 to 100. Defaults to 2
+	Backoff strict.Duration `toml:"backoff"` // before the first of them; doubles, with jitter, up to 5m. Defaults to 1s
+}
+
+// OnlineConfig is [step.online].
+type OnlineConfig struct {
+	StepConfig
+	TCP     []int  `toml:"tcp"`     // ports: one that is open makes the asset online. Defaults to 22, 80, 443, 445, 3389
+	ICMP    bool   `toml:"icmp"`    // an echo request beside the ports, where this user may send one. Defaults to false
+	Refused string `toml:"refused"` // what a refused connection means, if none is open: offline or online. Defaults to offline
+}
+
+// VulnConfig is [step.vuln]: a command or a file.
+type VulnConfig struct {
+	StepConfig
+	File  string `toml:"file"`  // a template: a report that something else has written
+	Parse string `toml:"parse"` // one of findings.Formats. Defaults to Picket's own form
+}
+
+// IntelConfig is [step.intel]: catalogues in files, or a command. Defaults to none: the step is left out.
+type IntelConfig struct {
+	StepConfig
+	KEV    string          `toml:"kev"`     // CISA's catalogue of known exploited vulnerabilities, JSON
+	EPSS   string          `toml:"epss"`    // FIRST's scores, CSV, also .gz
+	When   string          `toml:"when"`    // a condition; when it does not hold, the step is left out. Defaults to always
+	MaxAge strict.Duration `toml:"max_age"` // an older catalogue is refused. Defaults to none: one older than 7 days is a warning
+}
+
+// AssessConfig is [step.assess].
+type AssessConfig struct {
+	StepConfig
+	HighRisk string `toml:"high_risk"` // a condition. Defaults to max_cvss >= 9 || kev || epss >= 0.5
+}
+
+// NotificationConfig is [notification].
+type NotificationConfig struct {
+	Title    string          `toml:"title"`    // a template, cut at 256 bytes
+	Text     string          `toml:"text"`     // a template; the least severe findings are left out until it has 32 KiB
+	Severity string          `toml:"severity"` // info, low, medium, high or critical. Defaults to critical
+	Repeat   strict.Duration `toml:"repeat"`   // how long the same findings are not told again. Defaults to none: each time
+}
+
+// DefaultConfig is what holds where the file says nothing.
+func DefaultConfig() Config {
+	step := func(timeout time.Duration) StepConfig {
+		return StepConfig{Timeout: strict.Duration(timeout), Retries: 2, Backoff: strict.Duration(time.Second)}
+	}
+	return Config{
+		Flow: flowName,
+		Step: StepsConfig{
+			Online: OnlineConfig{StepConfig: step(5 * time.Second), TCP: []int{22, 80, 443, 445, 3389}, Refused: refusedOffline},
+			Vuln:   VulnConfig{StepConfig: step(30 * time.Minute)},
+			Intel:  IntelConfig{StepConfig: step(time.Minute)},
+			Assess: AssessConfig{StepConfig: step(time.Minute), HighRisk: "max_cvss >= 9 || kev || epss >= 0.5"},
+		},
+		Notification: NotificationConfig{
+			Title:    "High risk on {{.Asset}}: {{.Brief}}",
+			Text:     defaultText,
+			Severity: "critical",
+		},
+	}
+}
+
+const defaultText = `{{.Asset}} is at high risk, found in task {{.Task}}.
+{{.Count}} findings: {{.Critical}} critical, {{.High}} high, {{.Medium}} medium, {{.Low}} low. Highest CVSS: {{.MaxCVSS}}.
+Why: {{.Because}}
+{{range .Findings}}
+- {{.ID}} ({{.Severity}}{{if .CVSS}}, CVSS {{.CVSS}}{{end}}{{if .EPSS}}, EPSS {{.EPSS}}{{end}}{{if .KEV}}, known to be exploited{{end}}) {{.Title}}{{if .Package}} in {{.Package}}{{end}}{{if .Location}} at {{.Location}}{{end}}{{end}}`
+
+// LoadConfig reads a file: that path, else $PICKET_AGENT_CONFIG, else /etc/picket/agent.toml. Its error is an ErrConfig with a
+// line for each thing that is wrong.
+func LoadConfig(path string) (Config, error) {
+	path = cmp.Or(path, os.Getenv("PICKET_AGENT_CONFIG"), defaultConfigFile)
+	doc, err := os.ReadFile(path)
+	if err != nil {
+		return Config{}, strict.Error{fmt.Sprintf("cannot read the configuration: %v", err)}
+	}
+	c, lines, problems := parseConfig(doc)
+	return c, strict.Located(path, lines, problems)
+}
+
+// parseConfig reads a document and asks whether its values make sense, if they can be read at all.
+func parseConfig(doc []byte) (Config, map[string]int, []strict.Problem) {
+	c := DefaultConfig()
+	lines, problems := strict.Decode(doc, &c)
+	if len(problems) == 0 {
+		_, problems = c.compile(lines)
+	}
+	return c, lines, problems
+}

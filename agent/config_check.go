@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/strict"
+)
+
+// The only flow, its steps, and the call that stands beside them.
+const (
+	flowName   = "asset-inference"
+	stepOnline = "online"
+	stepVuln   = "vuln"
+	stepIntel  = "intel"
+	stepAssess = "assess"
+	callNotify = "notify"
+)
+
+// What a refused connection means.
+const (
+	refusedOffline = "offline"
+	refusedOnline  = "online"
+)
+
+var severities = []string{"info", "low", "medium", "high", "critical"}
+
+// plan is a configuration with everything compiled that stands in it as text.
+type plan struct {
+	online, vuln, intel, assess *command // nil: built in
+	file                        *filePath
+	when, highRisk              *condition
+	title, text                 *template.Template
+}
+
+// checker collects problems; lines tells which keys stand in the file, and is nil when there is none.
+type checker struct {
+	lines    map[string]int
+	problems []strict.Problem
+}
+
+func (k *checker) problem(key, format string, args ...any) {
+	k.problems = append(k.problems, strict.Problem{Key: key, Message: fmt.Sprintf(format, args...)})
+}
+
+// demand notes a problem with key unless ok.
+func (k *checker) demand(ok bool, key, format string, args ...any) {
+	if !ok {
+		k.problem(key, format, args...)
+	}
+}
+
+// alone demands that none of the keys stands beside another one of its table.
+func (k *checker) alone(table, beside string, keys ...string) {
+	for _, key := range keys {
+		_, stands := k.lines[table+"."+key]
+		k.demand(!stands, table+"."+key, "says nothing beside %s: take one of the two away", beside)
+	}
+}
+
+// compile makes a plan, and says what is wrong with the values, all at once.
+func (c Config) compile(lines map[string]int) (*plan, []strict.Problem) {
+	k := &checker{lines: lines}
+	p := &plan{}
+	k.demand(c.Flow == flowName, "flow", "is not known: the only flow is %q", flowName)
+	c.compileOnline(k, p)
+	c.compileVuln(k, p)
+	c.compileIntel(k, p)
+	p.assess = k.step("step.assess", c.Step.Assess.StepConfig)
+	if p.assess != nil {
+		k.alone("step.assess", "command", "high_risk")
+	} else {
+		p.highRisk = k.condition("step.assess.high_risk", c.Step.Assess.HighRisk, true)
+	}
+	n := c.Notification
+	p.title = k.text("notification.title", n.Title)
+	p.text = k.text("notification.text", n.Text)
+	k.demand(slices.Contains(severities, n.Severity), "notification.severity", "must be one of %s", strings.Join(severities, ", "))
+	return p, k.problems
+}
+
+func (c Config) compileOnline(k *checker, p *plan) {
+	s := c.Step.Online
+	if p.online = k.step("step.online", s.StepConfig); p.online != nil {
+		k.alone("step.online", "command", "tcp", "icmp", "refused")
+		return
+	}
+	for _, port := range s.TCP {
+		k.demand(port >= 1 && port <= 65535, "step.online.tcp", "%d is no port: write 1 to 65535", port)
+	}
+	k.demand(len(s.TCP) > 0 || s.ICMP, "step.online.tcp", "has no port, and icmp is not on: nothing would tell whether an asset is online")
+	k.demand(len(s.TCP) <= 64, "step.online.tcp", "has %d ports: write 64 at most", len(s.TCP))
+	k.demand(s.Refused == refusedOffline || s.Refused == refusedOnline, "step.online.refused", "must be %q or %q", refusedOffline, refusedOnline)
+}
+
+func (c Config) compileVuln(k *checker, p *plan) {
+	s := c.Step.Vuln
+	p.vuln = k.step("step.vuln", s.StepConfig)
+	if p.vuln != nil {
+		k.alone("step.vuln", "command", "file")
+	} else if s.File != "" {
+		p.file = k.file("step.vuln.file", s.File)
+	} else if _, stands := k.lines["step.vuln.command"]; !stands {
+		k.problem("step.vuln", `needs command, such as ["nuclei", "-u", "{{.Asset}}", "-jsonl", "-silent"], or file: it is the only step without a default`)
+	}
+	if formats := findings.Formats(); s.Parse != "" && !slices.Contains(formats, s.Parse) {
+		k.problem("step.vuln.parse", "is not known: %s", strict.Suggest(s.Parse, formats))
+	}
+}
+
+func (c Config) compileIntel(k *checker, p *plan) {
+	s := c.Step.Intel
+	if p.intel = k.step("step.intel", s.StepConfig); p.intel != nil {
+		k.alone("step.intel", "command", "kev", "epss", "max_age")
+	} else if s.KEV == "" && s.EPSS == "" {
+		k.alone("step.intel", "neither kev nor epss nor command", "when", "max_age")
+	}
+	if s.When != "" {
+		p.when = k.condition("step.intel.when", s.When, false)
+	}
+}
+
+// hasIntel reports whether there is anything to ask.
+func (c Config) hasIntel() bool {
+	return len(c.Step.Intel.Command) > 0 || c.Step.Intel.KEV != "" || c.Step.Intel.EPSS != ""
+}
+
+// step checks what every step has; it returns the step's command, if there is one.
+func (k *checker) step(key string, s StepConfig) *command {
+	k.demand(s.Retries >= 0 && s.Retries <= 100, key+".retries", "is %d: write 0 to 100", s.Retries)
+	for _, code := range s.OKExit {
+		k.demand(code >= 0 && code <= 255, key+".ok_exit", "%d is no exit code: write 0 to 255", code)
+	}
+	if _, stands := k.lines[key+".ok_exit"]; stands {
+		k.demand(len(s.OKExit) > 0, key+".ok_exit", "is empty: no end of the command would be good")
+		k.demand(len(s.Command) > 0, key+".ok_exit", "says nothing without command: take it away")
+	}
+	if len(s.Command) == 0 {
+		_, stands := k.lines[key+".command"]
+		k.demand(!stands, key+".command", `is empty: write a program and its arguments, such as ["nmap", "-oX", "-", "--", "{{.Asset}}"]`)
+		return nil
+	}
+	c, err := newCommand(s.Command)
+	if err != nil {
+		k.problem(key+".command", "%v", err)
+		return nil
+	}
+	return c
+}
+
+func (k *checker) file(key, text string) *filePath {
+	f, err := newFilePath(text)
+	if err != nil {
+		k.problem(key, "%v", err)
+	}
+	return f
+}
+
+func (k *checker) condition(key, text string, withIntel bool) *condition {
+	c, err := newCondition(text, withIntel)
+	if err != nil {
+		k.problem(key, "%v", err)
+	}
+	return c
+}
+
+func (k *checker) text(key, text string) *template.Template {
+	t, err := newText(text)
+	if err != nil {
+		k.problem(key, "%v", err)
+	}
+	return t
+}

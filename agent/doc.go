@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+// Package agent is the agent that comes with Picket: it takes assets through the flow asset-inference on real scanners, one
+// or a list of them, on as many hosts at once as there are.
+//
+// # Who decides
+//
+// The ticket does. After every write the agent goes on from the state that the daemon answered, so a run that takes over an
+// asset goes on where the one before it stopped, and what is recorded is not done again. Everything that a decision rests on
+// is read from the recorded facts, never from memory: whoever takes over decides the same.
+//
+//	INIT ─online─▶ ASSET_ONLINE ─vuln─▶ VULN_CHECK_DONE ─(intel)─assess─▶ HIGH_RISK_FOUND ─notify─▶ NOTIFYING ─▶ finish
+//	          └──▶ ASSET_OFFLINE ─finish                          └──▶ FINISHED: no high risk, or told earlier
+//
+// # The claim
+//
+// Each asset is worked on under a claim of its own, which lives as long as this process and its heartbeat. The trust in it ends
+// at a deadline on CLOCK_BOOTTIME, counted from when the last watch call was sent (see Watch). At the deadline, or when the
+// daemon says that the claim is lost, the running command's process group gets TERM, and KILL after two thirds of the margin
+// between the end of trust and the end of the lock: before anybody else can hold it.
+//
+// # What can go wrong
+//
+//	a step fails, takes too long,           recorded as its failure, tried again `retries` times with backoff; then the asset
+//	or its output cannot be used            is failed here and its ticket stays where it is, to be resumed by a later run
+//	a command ends with 75                  no failure; the asset is tried again later
+//	another holds the asset                 tried again later, as long as anything moves, then for --give-up
+//	the claim is lost                       what runs is ended; tried again later, at most five times
+//	the daemon restarts, Redis is away      calls are repeated with backoff; no failure
+//	this process is killed                  its commands die with it (PDEATHSIG), its locks are freed at once, others resume
+//	this process stands still               its claims are lost after the heartbeat; when it wakes its commands are ended first
+//	the same list on several hosts          each goes through it in an order of chance; each asset is done once
+//
+// What a command has started in process groups of its own, and what is left of its group when this process is killed by
+// force, is not ended with it; a service manager that ends the whole control group does that.
+//
+// # Half a scan
+//
+// A report is used only when it could be read to its end and the scanner ended as it does after a whole scan (ok_exit). Every
+// other end is a failure of the step, and never "nothing found". A name that does not resolve and a missing route are failures
+// of the step online, and never "offline".
+package agent

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// Sizes within the API's limit on facts, in bytes.
+const (
+	maxListed     = 384 << 10 // of the findings in the facts of vuln; those of intel may have maxAnnotated, for they grow
+	maxAnnotated  = 448 << 10
+	maxOmittedIDs = 64 << 10
+)
+
+// figures sum up all findings, those too for which the facts have no room.
+type figures struct {
+	Count    int     `json:"count"`
+	MaxCVSS  float64 `json:"max_cvss"` // a finding without a score counts with the lowest of its severity
+	Critical int     `json:"critical"`
+	High     int     `json:"high"`
+	Medium   int     `json:"medium"`
+	Low      int     `json:"low"`
+	Info     int     `json:"info"`
+	Unknown  int     `json:"unknown"`
+}
+
+// floors are the lowest scores of each severity in CVSS 3.1 and 4.0 (the qualitative severity rating scale of their
+// specifications).
+var floors = map[string]float64{"critical": 9.0, "high": 7.0, "medium": 4.0, "low": 0.1}
+
+func figuresOf(all []findings.Finding) figures {
+	var f figures
+	by := map[string]*int{"critical": &f.Critical, "high": &f.High, "medium": &f.Medium, "low": &f.Low, "info": &f.Info}
+	f.Count = len(all)
+	for _, one := range all {
+		score := one.CVSS
+		if score == 0 {
+			score = floors[one.Severity]
+		}
+		f.MaxCVSS = max(f.MaxCVSS, score)
+		if n := by[one.Severity]; n != nil {
+			*n++
+		} else {
+			f.Unknown++
+		}
+	}
+	return f
+}
+
+// vulnFacts are what the step vuln records beside what a command of its own says.
+type vulnFacts struct {
+	figures
+	Digest     string             `json:"digest"`                // of all findings: what they are and where
+	Omitted    int                `json:"omitted"`               // findings for which there was no room, the least severe
+	OmittedIDs []string           `json:"omitted_ids,omitempty"` // their CVEs, as far as there was room
+	Unlisted   int                `json:"unlisted,omitempty"`    // of those CVEs, how many there was no room for
+	Findings   []findings.Finding `json:"findings"`              // the most severe first
+}
+
+// factsOf makes the facts of all findings.
+func factsOf(all []findings.Finding) vulnFacts {
+	findings.Sort(all)
+	f := vulnFacts{figures: figuresOf(all), Digest: digest(all)}
+	f.Findings, f.Omitted = fitting(all, maxListed)
+	seen, room := map[string]bool{}, maxOmittedIDs
+	for _, one := range all[len(f.Findings):] {
+		for _, id := range cves(one) {
+			if seen[id] {
+				continue
+			}
+			seen[id] = true
+			if room -= len(id) + 3; room < 0 {
+				f.Unlisted++
+				continue
+			}
+			f.OmittedIDs = append(f.OmittedIDs, id)
+		}
+	}
+	return f
+}
+
+// fitting cuts a list to a number of bytes as JSON, and tells how many were left out.
+func fitting(all []findings.Finding, room int) (list []findings.Finding, omitted int) {
+	for i, f := range all {
+		b, err := encode(f)
+		if room -= len(b) + 1; err != nil || room < 0 {
+			return all[:i], len(all) - i
+		}
+	}
+	return slices.Clip(append([]findings.Finding{}, all...)), 0
+}
+
+// identity is what makes a finding the same in the next scan.
+func identity(f findings.Finding) string { return f.ID + "\x00" + f.Package + "\x00" + f.Location }
+
+// digest tells whether two scans found the same, in any order.
+func digest(all []findings.Finding) string {
+	ids := make([]string, len(all))
+	for i, f := range all {
+		ids[i] = identity(f)
+	}
+	slices.Sort(ids)
+	h := sha256.New()
+	for _, id := range slices.Compact(ids) {
+		fmt.Fprintf(h, "%d:%s", len(id), id)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+var cveForm = regexp.MustCompile(`^CVE-[0-9]{4}-[0-9]{4,}$`)
+
+// cves are the CVE ids of a finding, in upper case.
+func cves(f findings.Finding) []string {
+	var ids []string
+	for _, id := range append([]string{f.ID}, f.Aliases...) {
+		if id = strings.ToUpper(id); cveForm.MatchString(id) && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// evidence is all that a ticket knows when it is assessed. It is read from the ticket's facts alone, so that whoever takes
+// over decides the same.
+type evidence struct {
+	figures
+	asset, task string
+	findings    []findings.Finding
+	omitted     []string // CVEs of findings that are not among findings
+	unlisted    int      // of those, how many are not known
+	digest      string
+	kev         bool
+	epss        float64
+	intel       *intelFacts // nil when the step was left out
+}
+
+// evidenceOf reads a ticket.
+func evidenceOf(t client.Ticket) (evidence, error) {
+	e := evidence{asset: t.Asset, task: t.Task}
+	step, ok := t.Steps[stepVuln]
+	if !ok {
+		return e, errors.New("the step vuln is not recorded")
+	}
+	f, err := readVulnFacts(step.Facts)
+	if err != nil {
+		return e, fmt.Errorf("cannot use the recorded facts of vuln: %w", err)
+	}
+	e.figures, e.findings, e.omitted, e.unlisted, e.digest = f.figures, f.Findings, f.OmittedIDs, f.Unlisted, f.Digest
+	if step, ok := t.Steps[stepIntel]; ok {
+		var facts intelFacts
+		if err := json.Unmarshal(step.Facts, &facts); err != nil {
+			return e, fmt.Errorf("cannot use the recorded facts of intel: %w", err)
+		}
+		e.intel = &facts
+		if facts.Findings != nil {
+			e.findings = facts.Findings
+		}
+		e.kev, e.epss = facts.KEV, facts.EPSS
+	}
+	for _, one := range e.findings {
+		e.kev, e.epss = e.kev || one.KEV, max(e.epss, one.EPSS)
+	}
+	return e, nil
+}
+
+// readVulnFacts reads facts that have findings; what this agent did not record lacks the figures, which are then made.
+func readVulnFacts(facts json.RawMessage) (vulnFacts, error) {
+	all, err := findings.Parse("findings", bytes.NewReader(facts))
+	if err != nil {
+		return vulnFacts{}, err
+	}
+	f := vulnFacts{}
+	if err := json.Unmarshal(facts, &f); err != nil || f.Digest == "" || f.Count < len(all) {
+		f = factsOf(all)
+	}
+	f.Findings = all
+	return f, nil
+}

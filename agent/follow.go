@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"time"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+const (
+	// followFor is how long a call is repeated that meets a daemon which restarts, or a Redis that is away. A claim is lost
+	// sooner, unless its lock is renewed meanwhile.
+	followFor  = 2 * time.Minute
+	followStep = 100 * time.Millisecond
+	backoffMax = 5 * time.Minute
+)
+
+// errUnavailable says that the daemon or Redis was away for longer than followFor.
+var errUnavailable = errors.New("the daemon or Redis is away")
+
+// follow makes a call again, with backoff, as long as it fails for a reason that passes. The daemon answers what it has done
+// already as replayed.
+func (j *job) follow(ctx context.Context, call func() error) error {
+	start := time.Now()
+	for n := 0; ; n++ {
+		err := call()
+		if !transient(err) {
+			return err
+		}
+		if time.Since(start) > followFor {
+			return fmt.Errorf("%w: %w", errUnavailable, err)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(min(backoff(followStep, n), 5*time.Second)):
+		}
+	}
+}
+
+// transient says whether an error of the API passes by itself: the daemon restarts or is gone for a while, or its Redis is.
+func transient(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, fs.ErrPermission) {
+		return false
+	}
+	if _, ok := errors.AsType[*LostError](err); ok {
+		return false
+	}
+	p, ok := errors.AsType[*client.Problem](err)
+	if !ok {
+		return true // a connection that broke, or could not be made
+	}
+	switch p.Code {
+	case client.StoreUnavailable, client.OutboxUnavailable, client.Draining, client.TooManyClaims, client.Internal:
+		return true
+	}
+	return false
+}
+
+// isLost says whether an error means that the claim is gone.
+func isLost(err error) bool {
+	if _, ok := errors.AsType[*LostError](err); ok {
+		return true
+	}
+	p, ok := errors.AsType[*client.Problem](err)
+	return ok && IsLost(p.Code)
+}
+
+// backoff is the pause after the nth failure, from 0: it doubles, and half of it is chance.
+func backoff(first time.Duration, n int) time.Duration {
+	d := min(first<<min(n, 20), backoffMax)
+	if d <= 0 {
+		d = backoffMax
+	}
+	return d/2 + rand.N(d/2+1)
+}

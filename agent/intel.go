@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/strict"
+)
+
+// oldCatalogue is the age from which a catalogue is warned about: CISA adds to its own several times a week, FIRST publishes
+// scores daily.
+const oldCatalogue = 7 * 24 * time.Hour
+
+// catalogues are the files of threat intelligence, indexed once.
+type catalogues struct {
+	kev  *findings.KEV
+	epss *findings.EPSS
+	old  []string // which of them are older than oldCatalogue
+}
+
+// openCatalogues reads what is configured. What is older than max_age is an ErrConfig.
+func openCatalogues(c IntelConfig, now time.Time, log *slog.Logger) (catalogues, error) {
+	var k catalogues
+	var err error
+	if c.KEV != "" {
+		if k.kev, err = findings.OpenKEV(c.KEV); err != nil {
+			return k, strict.Error{fmt.Sprintf("step.intel.kev: %v", err)}
+		}
+		if err := k.age("kev", c.KEV, k.kev.Date(), c, now, log); err != nil {
+			return k, err
+		}
+	}
+	if c.EPSS != "" {
+		if k.epss, err = findings.OpenEPSS(c.EPSS); err != nil {
+			return k, strict.Error{fmt.Sprintf("step.intel.epss: %v", err)}
+		}
+		if err := k.age("epss", c.EPSS, k.epss.Date(), c, now, log); err != nil {
+			return k, err
+		}
+	}
+	return k, nil
+}
+
+func (k *catalogues) age(key, path string, date time.Time, c IntelConfig, now time.Time, log *slog.Logger) error {
+	age := now.Sub(date)
+	if c.MaxAge > 0 && age > time.Duration(c.MaxAge) {
+		return strict.Error{fmt.Sprintf("step.intel.%s: %s is of %s, which is older than max_age (%s): fetch a newer one", key, path, date.Format(time.DateOnly), c.MaxAge)}
+	}
+	if age > oldCatalogue {
+		k.old = append(k.old, key)
+		log.Warn("a catalogue of threat intelligence is old", "key", key, "file", path, "date", date.Format(time.DateOnly))
+	}
+	return nil
+}
+
+// intelFacts are what the step intel records beside what a command of its own says.
+type intelFacts struct {
+	KEV       bool               `json:"kev"` // one of the findings is known to be exploited
+	KEVIDs    []string           `json:"kev_ids"`
+	KEVDate   string             `json:"kev_date,omitempty"`
+	EPSS      float64            `json:"epss"` // the highest
+	EPSSID    string             `json:"epss_id,omitempty"`
+	EPSSDate  string             `json:"epss_date,omitempty"`
+	Old       []string           `json:"old,omitempty"`       // catalogues that were old
+	Unchecked int                `json:"unchecked,omitempty"` // CVEs that the facts of vuln had no room for
+	Omitted   int                `json:"omitted,omitempty"`
+	Findings  []findings.Finding `json:"findings"` // those of vuln, with what is known of them
+}
+
+// intel asks the catalogues about every finding.
+func (j *job) intel(ctx context.Context) (result, error) {
+	if j.a.plan.intel != nil {
+		return j.ownResult(ctx, j.a.plan.intel, j.a.config.Step.Intel.OKExit)
+	}
+	e, err := evidenceOf(j.ticket)
+	if err != nil {
+		return result{}, err
+	}
+	k := j.a.catalogues
+	f := intelFacts{KEVIDs: []string{}, Old: k.old, Unchecked: e.unlisted}
+	if k.kev != nil {
+		f.KEVDate = k.kev.Date().Format(time.DateOnly)
+	}
+	if k.epss != nil {
+		f.EPSSDate = k.epss.Date().Format(time.DateOnly)
+	}
+	all := slices.Clone(e.findings)
+	for i := range all {
+		for _, id := range cves(all[i]) {
+			exploited, score := k.ask(&f, id)
+			all[i].KEV, all[i].EPSS = all[i].KEV || exploited, max(all[i].EPSS, score)
+		}
+	}
+	for _, id := range e.omitted {
+		k.ask(&f, id)
+	}
+	f.Findings, f.Omitted = fitting(all, maxAnnotated)
+	facts, err := encode(f)
+	return result{stateChecked, facts, f.sentence()}, err
+}
+
+// ask looks a CVE up and notes in f what is known of it.
+func (k catalogues) ask(f *intelFacts, id string) (exploited bool, score float64) {
+	if k.kev != nil && k.kev.Has(id) {
+		exploited, f.KEV = true, true
+		if !slices.Contains(f.KEVIDs, id) && len(f.KEVIDs) < 100 {
+			f.KEVIDs = append(f.KEVIDs, id)
+		}
+	}
+	if k.epss != nil {
+		score, _ = k.epss.Score(id)
+		if score > f.EPSS {
+			f.EPSS, f.EPSSID = score, id
+		}
+	}
+	return exploited, score
+}
+
+func (f intelFacts) sentence() string {
+	said := []string{"none is known to be exploited"}
+	if f.KEV {
+		said[0] = "known to be exploited: " + briefList(f.KEVIDs, 3)
+	} else if f.KEVDate == "" {
+		said = nil
+	}
+	if f.EPSSID != "" {
+		said = append(said, fmt.Sprintf("EPSS up to %g (%s)", f.EPSS, f.EPSSID))
+	}
+	return strings.Join(said, ", ")
+}
+
+// briefList names the first few.
+func briefList(all []string, most int) string {
+	if len(all) <= most {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+}
+
+// ownResult runs a command that speaks Picket's own form.
+func (j *job) ownResult(ctx context.Context, c *command, okExit []int) (result, error) {
+	var out result
+	err := j.command(ctx, c, okExit, maxOwn, func(r io.Reader) (err error) {
+		out, err = readOwn(r)
+		return err
+	})
+	return out, err
+}

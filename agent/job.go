@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// notifyWait is how long an asset waits for its notification's delivery. What takes longer finishes without it.
+const notifyWait = 2 * time.Second
+
+// job is one claim's work on one asset.
+type job struct {
+	a        *Agent
+	claim    client.Claim
+	ticket   client.Ticket
+	next     []client.Next
+	lease    *lease
+	stopping <-chan struct{} // closes when no further step is to be begun
+	log      *slog.Logger
+
+	recorded int  // steps
+	released bool // finish has ended the claim
+}
+
+// permanent is an error of a step that no retry mends.
+type permanent struct{ error }
+
+func (e permanent) Unwrap() error { return e.error }
+
+// stepError is the failure of a step, recorded in its ticket.
+type stepError struct {
+	step string
+	err  error
+}
+
+func (e *stepError) Error() string { return e.step + ": " + e.err.Error() }
+func (e *stepError) Unwrap() error { return e.err }
+
+// errStopping says that the run was asked to end.
+var errStopping = errors.New("the run was ended")
+
+func (j *job) values() values {
+	return values{Asset: j.ticket.Asset, Task: j.ticket.Task, Ticket: j.ticket.ID}
+}
+
+// advance does what is to be done next until nothing is. Its error is a *stepError, a *LostError, errLater, errStopping, or of
+// the API.
+func (j *job) advance() error {
+	for {
+		select {
+		case <-j.stopping:
+			return errStopping
+		default:
+		}
+		c := j.a.config.Step
+		var err error
+		switch j.ticket.State {
+		case stateInit:
+			err = j.perform(stepOnline, c.Online.StepConfig, j.online)
+		case stateOnline:
+			err = j.perform(stepVuln, c.Vuln.StepConfig, j.vuln)
+		case stateChecked:
+			err = j.judge()
+		case stateHighRisk:
+			err = j.notify()
+		case stateOffline, stateTelling, stateTold:
+			err = j.finish()
+		default:
+			return nil
+		}
+		if err != nil || j.released {
+			return err
+		}
+	}
+}
+
+func (j *job) online(ctx context.Context) (result, error) {
+	if j.a.plan.online != nil {
+		return j.ownResult(ctx, j.a.plan.online, j.a.config.Step.Online.OKExit)
+	}
+	return checkOnline(ctx, j.a.config.Step.Online, j.ticket.Asset)
+}
+
+// judge asks for intelligence where it is needed and is not recorded, else assesses.
+func (j *job) judge() error {
+	c := j.a.config.Step
+	if _, ok := j.ticket.Steps[stepIntel]; !ok {
+		e, err := evidenceOf(j.ticket)
+		needed := false
+		if err == nil {
+			needed, _, err = j.needsIntel(e)
+		}
+		if err != nil {
+			return j.fail(stepIntel, err)
+		}
+		if needed {
+			return j.perform(stepIntel, c.Intel.StepConfig, j.intel)
+		}
+	}
+	return j.perform(stepAssess, c.Assess.StepConfig, j.assess)
+}
+
+// perform does a step, records what came of it, and tries again what failed.
+func (j *job) perform(step string, c StepConfig, work func(context.Context) (result, error)) error {
+	for attempt := 0; ; attempt++ {
+		late := fmt.Errorf("it took longer than %s", c.Timeout)
+		ctx, cancel := context.WithTimeoutCause(j.lease.ctx, time.Duration(c.Timeout), late)
+		out, err := work(ctx)
+		if err == nil {
+			err = j.record(step, out)
+		} else if ctx.Err() != nil && j.lease.ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+			err = late
+		}
+		cancel()
+		switch {
+		case err == nil:
+			return nil
+		case j.lease.ctx.Err() != nil:
+			return context.Cause(j.lease.ctx)
+		case errors.Is(err, errLater), errors.Is(err, errUnavailable), isLost(err):
+			return err
+		}
+		failed := j.fail(step, err)
+		if _, ok := errors.AsType[*stepError](failed); !ok {
+			return failed // it could not be recorded
+		}
+		if _, never := errors.AsType[permanent](err); never || attempt >= c.Retries {
+			return failed
+		}
+		select {
+		case <-time.After(backoff(time.Duration(c.Backoff), attempt)):
+		case <-j.stopping:
+			return failed
+		case <-j.lease.ctx.Done():
+			return context.Cause(j.lease.ctx)
+		}
+	}
+}
+
+// record writes a step's result. What the flow or the API does not take is the step's failure.
+func (j *job) record(step string, out result) error {
+	for _, n := range j.next {
+		if n.Step == step && !slices.Contains(n.States, out.State) {
+			return permanent{fmt.Errorf("its state is %q, and must be %s", printable(out.State), strings.Join(n.States, " or "))}
+		}
+	}
+	var r client.StepResponse
+	err := j.follow(j.lease.ctx, func() (err error) {
+		r, err = j.a.client.Step(j.lease.ctx, j.claim.ID, client.StepRequest{
+			Step: step, State: out.State, Facts: out.Facts, Summary: cutText(printable(out.Summary), maxSummary),
+		})
+		return err
+	})
+	if p, ok := errors.AsType[*client.Problem](err); ok && (p.Code == client.Invalid || p.Code == client.BadRequest || p.Code == client.BodyTooLarge) {
+		return permanent{err}
+	}
+	if err != nil {
+		return err
+	}
+	j.ticket, j.next = r.Ticket, r.Next
+	j.recorded++
+	j.log.Info("recorded", "step", step, "state", out.State, "summary", out.Summary)
+	return nil
+}
+
+// fail records a failure and returns it as a *stepError, or what kept it from being recorded.
+func (j *job) fail(step string, cause error) error {
+	text := cutText(printable(cause.Error()), maxSummary)
+	j.log.Warn("a step failed", "step", step, "error", text)
+	var r client.FailureResponse
+	err := j.follow(j.lease.ctx, func() (err error) {
+		r, err = j.a.client.Fail(j.lease.ctx, j.claim.ID, client.FailureRequest{Step: step, Error: text})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	j.ticket, j.next = r.Ticket, r.Next
+	return &stepError{step, cause}
+}
+
+// notify has people told.
+func (j *job) notify() error {
+	n, err := j.notification()
+	if err != nil {
+		return j.fail(callNotify, err)
+	}
+	var r client.NotificationResponse
+	err = j.follow(j.lease.ctx, func() (err error) {
+		r, err = j.a.client.Notify(j.lease.ctx, j.claim.ID, n, notifyWait)
+		return err
+	})
+	if p, ok := errors.AsType[*client.Problem](err); ok && !IsLost(p.Code) && !transient(err) {
+		return j.fail(callNotify, err)
+	}
+	if err != nil {
+		return err
+	}
+	j.ticket = r.Ticket
+	j.recorded++
+	j.log.Info("people are told", "title", n.Title, "state", r.Ticket.State)
+	return nil
+}
+
+// finish ends ticket and claim. In NOTIFYING the receipts finish the ticket.
+func (j *job) finish() error {
+	summary := j.ticket.Steps[stepAssess].Summary
+	if j.ticket.State == stateOffline {
+		summary = orElse(j.ticket.Steps[stepOnline].Summary, "offline")
+	}
+	var t client.Ticket
+	err := j.follow(j.lease.ctx, func() (err error) {
+		t, err = j.a.client.Finish(j.lease.ctx, j.claim.ID, cutText(summary, maxSummary))
+		return err
+	})
+	if err == nil {
+		j.ticket, j.released = t, true
+	}
+	return err
+}
+
+// command runs a step's command.
+func (j *job) command(ctx context.Context, c *command, okExit []int, limit int64, consume func(io.Reader) error) error {
+	argv, err := c.fill(j.values())
+	if err != nil {
+		return permanent{err}
+	}
+	ticket, err := encode(j.ticket)
+	if err != nil {
+		return permanent{fmt.Errorf("cannot write the ticket as JSON: %w", err)}
+	}
+	if okExit == nil {
+		okExit = []int{0}
+	}
+	in := invocation{
+		argv: argv, stdin: ticket, okExit: okExit, limit: limit, consume: consume,
+		env: append(os.Environ(),
+			"PICKET_SOCKET="+j.a.options.Socket,
+			"PICKET_CLAIM="+j.claim.ID,
+			"PICKET_TOKEN="+strconv.FormatInt(j.claim.Token, 10),
+			"PICKET_ASSET="+j.claim.Asset,
+			"PICKET_TASK="+j.claim.Task,
+			"PICKET_TICKET="+j.ticket.ID,
+			"PICKET_STATE="+j.ticket.State,
+		),
+		stderr: func(line string) { j.log.Info(line, "program", argv[0]) },
+	}
+	return in.run(ctx)
+}

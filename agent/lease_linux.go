@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// LostError says that a claim can no longer be relied upon. It is the cause with which the work under it is cancelled.
+type LostError struct {
+	Reason string
+
+	killAt time.Duration // on CLOCK_BOOTTIME: until then what runs under the claim must be gone
+}
+
+// Error says why.
+func (e *LostError) Error() string { return fmt.Sprintf("the claim was lost (%s)", e.Reason) }
+
+// lease keeps a claim alive, and cancels the work under it before anyone else can hold the lock.
+type lease struct {
+	ctx    context.Context // done when the claim cannot be relied upon; its cause is then a *LostError
+	cancel context.CancelCauseFunc
+	ended  sync.WaitGroup
+}
+
+// hold begins a lease. The margin is what lies between the end of trust and the end of the lock. A sign of life goes out three
+// times in a heartbeat.
+func hold(parent context.Context, cl *client.Client, claim client.Claim, margin, heartbeat time.Duration) (*lease, error) {
+	ctx, cancel := context.WithTimeout(parent, time.Second)
+	first := Look(ctx, cl, claim.ID, 0) // the answer to a claim does not tell when the trust began
+	cancel()
+	switch {
+	case first.Lost != "":
+		return nil, &LostError{Reason: first.Lost}
+	case first.Deadline == 0:
+		return nil, &LostError{Reason: "the daemon does not answer"}
+	}
+	alarm, err := NewAlarm()
+	if err != nil {
+		return nil, err
+	}
+	l := &lease{}
+	l.ctx, l.cancel = context.WithCancelCause(parent)
+	sights := make(chan Sight)
+	l.ended.Go(func() { Watch(l.ctx, cl, claim.ID, first.Deadline, sights) })
+	l.ended.Go(func() {
+		defer alarm.Stop()
+		l.attend(alarm, first.Deadline, margin, sights)
+	})
+	l.ended.Go(func() { beat(l.ctx, cl, claim.ID, heartbeat/3) })
+	return l, nil
+}
+
+// attend follows what the daemon says. After every event the deadline is looked at first: this process may have stood still.
+func (l *lease) attend(alarm *Alarm, deadline, margin time.Duration, sights <-chan Sight) {
+	for {
+		alarm.Set(deadline)
+		var s Sight
+		select {
+		case <-l.ctx.Done():
+			return
+		case seen, ok := <-sights:
+			if !ok {
+				sights = nil
+			}
+			s = seen
+		case <-alarm.C:
+		}
+		lost := s.Lost
+		now := Boottime()
+		if now >= deadline {
+			lost = "no answer from the daemon for as long as it could be trusted"
+		}
+		switch {
+		case lost != "":
+			l.cancel(&LostError{lost, min(now, deadline) + margin*2/3})
+			return
+		case s.Released: // by the work itself: it may go on without it
+			return
+		}
+		deadline = max(deadline, s.Deadline)
+	}
+}
+
+// end ends the lease, not the claim.
+func (l *lease) end() {
+	l.cancel(context.Canceled)
+	l.ended.Wait()
+}
+
+// beat gives a sign of life every so often. What comes of it is not its matter: the watch sees it.
+func beat(ctx context.Context, cl *client.Client, id string, every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			call, cancel := context.WithTimeout(ctx, every)
+			_, _ = cl.Heartbeat(call, id)
+			cancel()
+		}
+	}
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/template"
+	"unicode"
+
+	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// The API's limits, in bytes, and what of the facts is sent along.
+const (
+	maxTitle     = 256
+	maxText      = 32 << 10
+	maxSentFacts = 64 << 10
+)
+
+// announced is what the templates of a notification may name.
+type announced struct {
+	values
+	figures
+	KEV      bool
+	EPSS     float64
+	Findings []findings.Finding // the most severe first; as many as fit
+	Because  string             // the parts of the condition that hold
+	Brief    string             // the worst of it in a few words
+}
+
+// newText compiles a template of a notification.
+func newText(text string) (*template.Template, error) {
+	one := findings.Finding{ID: "CVE-2021-44228", Severity: "critical", CVSS: 10, Title: "x", Aliases: []string{"x"}}
+	return parseTemplate(text, announced{values: sample, Findings: []findings.Finding{one}})
+}
+
+// sentFacts go with a notification.
+type sentFacts struct {
+	inputs
+	Because  string             `json:"because"`
+	Digest   string             `json:"digest"`
+	Omitted  int                `json:"omitted"`
+	Findings []findings.Finding `json:"findings"`
+}
+
+// notification makes the content that people are told, the same each time from the same ticket.
+func (j *job) notification() (client.NotificationRequest, error) {
+	e, err := evidenceOf(j.ticket)
+	if err != nil {
+		return client.NotificationRequest{}, err
+	}
+	v := announced{values: j.values(), figures: e.figures, KEV: e.kev, EPSS: e.epss, Findings: e.findings, Brief: e.brief()}
+	var f assessFacts
+	if err := json.Unmarshal(j.ticket.Steps[stepAssess].Facts, &f); err == nil && f.Condition != "" {
+		v.Because = f.reasons()
+	} else {
+		v.Because = j.ticket.Steps[stepAssess].Summary // a command has decided
+	}
+	text, err := fittingText(j.a.plan.text, v)
+	if err != nil {
+		return client.NotificationRequest{}, err
+	}
+	title, err := render(j.a.plan.title, v)
+	if err != nil {
+		return client.NotificationRequest{}, err
+	}
+	sent := sentFacts{inputs: inputs{e.figures, e.kev, e.epss}, Because: v.Because, Digest: e.digest}
+	sent.Findings, _ = fitting(e.findings, maxSentFacts)
+	sent.Omitted = e.Count - len(sent.Findings)
+	facts, err := encode(sent)
+	if err != nil {
+		return client.NotificationRequest{}, err
+	}
+	if title = cutText(printable(title), maxTitle); title == "" {
+		title = "High risk on an asset"
+	}
+	return client.NotificationRequest{Title: title, Text: text, Severity: j.a.config.Notification.Severity, Facts: facts}, nil
+}
+
+// fittingText fills the template with as many findings as the limit allows, and counts the others at its end.
+func fittingText(t *template.Template, v announced) (string, error) {
+	all := v.Findings
+	for n := len(all); ; {
+		v.Findings = all[:n]
+		text, err := render(t, v)
+		if err != nil {
+			return "", err
+		}
+		text = printableText(text)
+		if left := v.Count - n; left > 0 {
+			text += fmt.Sprintf("\n… and %d more", left)
+		}
+		if len(text) <= maxText || n == 0 {
+			if text == "" {
+				text = v.Because
+			}
+			return cutText(text, maxText), nil
+		}
+		n = min(n-1, n*maxText/len(text)+1)
+	}
+}
+
+// printableText is text of several lines that steers nothing.
+func printableText(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD")))
+}
+
+// brief names the worst findings.
+func (e evidence) brief() string {
+	if len(e.findings) == 0 {
+		return e.sentence()
+	}
+	worst := printable(e.findings[0].ID)
+	if worst == "" {
+		worst = printable(e.findings[0].Title)
+	}
+	if e.Count > 1 {
+		return fmt.Sprintf("%s and %d more", worst, e.Count-1)
+	}
+	return worst
+}

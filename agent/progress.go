@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Progress is a line at the end of a terminal's output that is written anew whenever something has changed. What is written
+// through it stays above the line.
+type Progress struct {
+	w io.Writer
+
+	mu   sync.Mutex // guards what follows, and w
+	line string     // as it stands on the terminal; empty when there is none
+}
+
+// NewProgress makes a line on a terminal.
+func NewProgress(w io.Writer) *Progress { return &Progress{w: w} }
+
+// eraseLine goes to the line's beginning and empties it (ECMA-48: CR, EL).
+const eraseLine = "\r\x1b[K"
+
+// Write puts whole lines above the line.
+func (p *Progress) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.line == "" {
+		return p.w.Write(b)
+	}
+	if _, err := fmt.Fprintf(p.w, "%s%s%s", eraseLine, b, p.line); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Show writes the line anew.
+func (p *Progress) Show(c Counts) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if line := c.Line(time.Now()); line != p.line {
+		p.line = line
+		_, _ = io.WriteString(p.w, eraseLine+line)
+	}
+}
+
+// Clear takes the line away.
+func (p *Progress) Clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.line != "" {
+		p.line = ""
+		_, _ = io.WriteString(p.w, eraseLine)
+	}
+}
+
+// Line sums up a run that goes on.
+func (c Counts) Line(now time.Time) string {
+	settled := c.Done + c.Failed + c.Stopped
+	line := fmt.Sprintf("%d of %d done, %d running, %d held elsewhere, %d failed, %d high risk", c.Done, c.Total, c.Running, c.Held, c.Failed, c.HighRisk)
+	if settled > 0 && settled < c.Total {
+		left := now.Sub(c.Began) / time.Duration(settled) * time.Duration(c.Total-settled)
+		line += ", about " + about(left) + " left"
+	}
+	return line
+}
+
+// about is a duration to two digits or so, as people say it.
+func about(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		d = d.Round(time.Second)
+	case d < time.Hour:
+		d = d.Round(10 * time.Second)
+	default:
+		d = d.Round(time.Minute)
+	}
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	return s
+}
+
+// Sentence sums up a run that has ended.
+func (c Counts) Sentence(now time.Time) string {
+	said := fmt.Sprintf("%d of %d done, %d at high risk, %d failed", c.Done, c.Total, c.HighRisk, c.Failed)
+	if c.Held > 0 {
+		said += fmt.Sprintf(", %d held elsewhere or put off", c.Held)
+	}
+	if c.Stopped > 0 {
+		said += fmt.Sprintf(", %d not done because the run was ended", c.Stopped)
+	}
+	return said + ", in " + about(now.Sub(c.Began))
+}

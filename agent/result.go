@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// What can become of an asset.
+const (
+	Done    = "done"    // its ticket is finished, or will be when its notification is delivered
+	Failed  = "failed"  // a step failed, or its ticket is FAILED, or its line is none
+	Held    = "held"    // another has it, or it is to be tried later, and there was no more time for that
+	Stopped = "stopped" // the run was ended before it was done
+)
+
+// Result is what became of one asset. It is printed as a line of JSON, and that is its contract.
+type Result struct {
+	Asset    string `json:"asset"`
+	Task     string `json:"task"`
+	Ticket   string `json:"ticket"` // empty when there is none
+	Outcome  string `json:"outcome"`
+	State    string `json:"state"`   // of the ticket
+	Skipped  bool   `json:"skipped"` // it was terminal already
+	HighRisk bool   `json:"high_risk"`
+	Told     bool   `json:"told"`    // people are told by this ticket
+	ToldBy   string `json:"told_by"` // the earlier ticket that told the same
+	Summary  string `json:"summary"`
+	Error    string `json:"error"`
+	Line     int    `json:"line,omitempty"` // of the list, of one that is no asset
+	MS       int64  `json:"duration_ms"`    // of the work on it here
+}
+
+// Counts sum up a run.
+type Counts struct {
+	Total    int `json:"total"`
+	Done     int `json:"done"`
+	Running  int `json:"running"`
+	Held     int `json:"held"` // elsewhere, or to be tried later
+	Failed   int `json:"failed"`
+	Stopped  int `json:"stopped"`
+	HighRisk int `json:"high_risk"`
+
+	Began time.Time `json:"-"`
+}
+
+// add counts an asset that is settled.
+func (c *Counts) add(r Result) {
+	switch r.Outcome {
+	case Done:
+		c.Done++
+	case Failed:
+		c.Failed++
+	case Stopped:
+		c.Stopped++
+	}
+	if r.HighRisk {
+		c.HighRisk++
+	}
+}
+
+// describe fills in what a ticket tells.
+func (r *Result) describe(t client.Ticket) {
+	if t.ID == "" {
+		return
+	}
+	r.Asset, r.Ticket, r.State, r.Summary = t.Asset, t.ID, t.State, t.Summary
+	assess := t.Steps[stepAssess]
+	r.Summary = orElse(r.Summary, assess.Summary)
+	var f assessFacts
+	_ = json.Unmarshal(assess.Facts, &f) // a command's may be of another form
+	r.HighRisk = assess.State == stateHighRisk || f.ToldBy != nil
+	r.Told = t.Notification != nil
+	if f.ToldBy != nil {
+		r.ToldBy = f.ToldBy.Ticket
+	}
+}
+
+// settle says what an attempt has come to; again is true when the asset is to be tried again.
+func (r *Result) settle(err error) (again bool) {
+	r.Outcome = Done
+	if r.State == stateFailed {
+		r.Outcome, r.Error = Failed, "the ticket is FAILED"
+	}
+	if err == nil {
+		return false
+	}
+	r.Error = printable(err.Error())
+	_, failed := errors.AsType[*stepError](err)
+	p, refused := errors.AsType[*client.Problem](err)
+	switch {
+	case errors.Is(err, errStopping):
+		r.Outcome = Stopped
+	case failed:
+		r.Outcome = Failed
+	case refused && p.Code == client.LockHeld:
+		r.Outcome, r.Error = Held, "held by another"
+		if h := p.Holder; h != nil {
+			r.Error = printable(fmt.Sprintf("held by host %s, pid %d, for task %s", h.Host, h.PID, h.Task))
+		}
+		return true
+	case errors.Is(err, errLater), errors.Is(err, errUnavailable), isLost(err), transient(err):
+		r.Outcome = Held
+		return true
+	default:
+		r.Outcome = Failed
+	}
+	return false
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+const (
+	maxLosses  = 5                // of claims on one asset, until it is a failure
+	retryFirst = time.Second      // before something is tried again that another has or that was put off
+	retryMost  = 15 * time.Second // so that what another gives back is found soon
+)
+
+// entry is an asset that is not settled.
+type entry struct {
+	asset  string
+	due    time.Time
+	tries  int // that ended with: try again
+	losses int
+	last   Result
+}
+
+// attempted is what one attempt has come to.
+type attempted struct {
+	entry    *entry
+	result   Result
+	again    bool
+	lost     bool
+	progress bool          // something was recorded
+	within   time.Duration // by when another's claim ends at latest, unless it is renewed; 0 when nobody said
+}
+
+// run is one run over a list. One goroutine owns it.
+type run struct {
+	a        *Agent
+	counts   Counts
+	waiting  []*entry
+	running  int
+	progress time.Time // when something was last settled or recorded
+	results  chan attempted
+}
+
+// Run takes the assets through the flow, several at a time, in an order of chance, so that several hosts with the same list
+// share it. When stopping closes, running assets finish their step and no others are begun. When ctx is done, what runs is
+// ended at once. It returns when everything is settled, given up or stopped, with Held and Stopped as what is left.
+func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, assets []string) Counts {
+	r := &run{a: a, results: make(chan attempted), progress: time.Now()}
+	r.counts = Counts{Total: len(assets), Began: time.Now()}
+	for _, i := range rand.Perm(len(assets)) {
+		r.waiting = append(r.waiting, &entry{asset: assets[i], last: Result{Asset: assets[i], Task: a.options.Task}})
+	}
+	stop := stopping
+	for stopped := false; ; {
+		if !stopped {
+			r.begin(ctx, stopping)
+		}
+		r.tell()
+		if r.running == 0 && (stopped || len(r.waiting) == 0 || r.overdue()) {
+			r.abandon(stopped)
+			return r.counts
+		}
+		timer := time.NewTimer(r.pause(stopped))
+		select {
+		case done := <-r.results:
+			r.settle(done)
+		case <-timer.C:
+		case <-stop:
+			stopped, stop = true, nil
+		case <-ctx.Done():
+			stopped, ctx = true, context.WithoutCancel(ctx)
+		}
+		timer.Stop()
+	}
+}
+
+// begin starts what is due, as much as may run at a time.
+func (r *run) begin(ctx context.Context, stopping <-chan struct{}) {
+	now := time.Now()
+	slices.SortStableFunc(r.waiting, func(a, b *entry) int { return a.due.Compare(b.due) })
+	for r.running < r.a.options.Parallel && len(r.waiting) > 0 && !r.waiting[0].due.After(now) {
+		e := r.waiting[0]
+		r.waiting = r.waiting[1:]
+		r.running++
+		go func() { r.results <- r.a.attempt(ctx, stopping, e) }()
+	}
+}
+
+// overdue reports whether nothing has moved for as long as this run is patient, and nothing is due that was not tried yet.
+func (r *run) overdue() bool {
+	return time.Since(r.progress) >= r.a.options.GiveUp && r.waiting[0].tries > 0
+}
+
+// pause is how long nothing is to be begun.
+func (r *run) pause(stopped bool) time.Duration {
+	if stopped || len(r.waiting) == 0 || r.running >= r.a.options.Parallel {
+		return time.Hour // a result comes first
+	}
+	until := time.Until(r.waiting[0].due)
+	if r.running == 0 {
+		until = min(until, r.a.options.GiveUp-time.Since(r.progress))
+	}
+	return max(until, time.Millisecond)
+}
+
+// settle takes in what became of an attempt.
+func (r *run) settle(done attempted) {
+	r.running--
+	e := done.entry
+	e.last = done.result
+	if done.progress || !done.again {
+		r.progress = time.Now()
+	}
+	if done.lost {
+		if e.losses++; e.losses >= maxLosses {
+			done.again, done.result.Outcome = false, Failed
+		}
+	}
+	if !done.again {
+		r.counts.add(done.result)
+		r.a.options.Report(done.result)
+		return
+	}
+	delay := min(backoff(retryFirst, e.tries), retryMost)
+	if done.within > 0 {
+		delay = min(delay, done.within/2+rand.N(done.within/2+1))
+	}
+	e.tries++
+	e.due = time.Now().Add(max(delay, 50*time.Millisecond))
+	r.waiting = append(r.waiting, e)
+}
+
+// abandon reports what is left: as stopped, or as held.
+func (r *run) abandon(stopped bool) {
+	for _, e := range r.waiting {
+		if stopped {
+			e.last.Outcome, e.last.Error = Stopped, orElse(e.last.Error, errStopping.Error())
+			r.counts.add(e.last)
+		}
+		r.a.options.Report(e.last)
+	}
+	if stopped {
+		r.waiting = nil
+	}
+	r.tell()
+}
+
+func (r *run) tell() {
+	r.counts.Running, r.counts.Held = r.running, 0
+	for _, e := range r.waiting {
+		if e.tries > 0 {
+			r.counts.Held++
+		}
+	}
+	r.a.options.Counts(r.counts)
+}
+
+// attempt claims an asset and works on it as long as the claim can be relied upon.
+func (a *Agent) attempt(ctx context.Context, stopping <-chan struct{}, e *entry) (done attempted) {
+	start := time.Now()
+	done = attempted{entry: e, result: Result{Asset: e.asset, Task: a.options.Task}}
+	r := &done.result
+	got, err := a.claimAsset(ctx, e.asset)
+	if err != nil {
+		if p, ok := errors.AsType[*client.Problem](err); ok && p.Holder != nil {
+			done.within = max(time.Duration(p.Holder.RemainingMS)*time.Millisecond, time.Millisecond)
+		}
+		if ctx.Err() != nil {
+			err = errStopping
+		}
+		done.again = r.settle(err)
+		return done
+	}
+	if got.Claim == nil {
+		r.describe(got.Ticket)
+		r.Skipped = true
+		done.again = r.settle(nil)
+		return done
+	}
+	log := a.options.Log.With("asset", got.Claim.Asset, "task", got.Claim.Task, "token", got.Claim.Token)
+	j := &job{a: a, claim: *got.Claim, ticket: got.Ticket, next: got.Next, stopping: stopping, log: log}
+	if j.lease, err = hold(ctx, a.client, j.claim, a.margin, a.options.Heartbeat); err == nil {
+		err = j.advance()
+		j.lease.end()
+	}
+	if ctx.Err() != nil && !j.released {
+		err = errStopping
+	}
+	r.describe(j.ticket)
+	r.MS = time.Since(start).Milliseconds()
+	done.lost, done.progress = isLost(err), j.recorded > 0
+	if done.lost {
+		log.Warn("the claim was lost: the asset is tried again later", "error", err)
+	} else if !j.released {
+		a.release(j.claim, log)
+	}
+	done.again = r.settle(err)
+	return done
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"text/template"
+)
+
+// values is what a template of a command or of a file may name.
+type values struct {
+	Asset  string
+	Task   string
+	Ticket string // ASSET/TASK
+}
+
+// sample stands for any asset, when a template is tried and when what an asset does to a path or an argument is told.
+var sample = values{Asset: "x", Task: "x", Ticket: "x/x"}
+
+var errTemplate = errors.New("is not a template")
+
+// parseTemplate reads a template and tries it on a value.
+func parseTemplate(text string, try any) (*template.Template, error) {
+	t, err := template.New("").Option("missingkey=error").Parse(text)
+	if err == nil {
+		err = t.Execute(new(strings.Builder), try)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", errTemplate, templateError(err))
+	}
+	return t, nil
+}
+
+var templatePlace = regexp.MustCompile(`^template: :\d+(:\d+)?: (executing "" at )?`)
+
+// templateError is the library's error without the template's name, which is empty.
+func templateError(err error) string { return templatePlace.ReplaceAllString(err.Error(), "") }
+
+func render(t *template.Template, v any) (string, error) {
+	var b strings.Builder
+	if err := t.Execute(&b, v); err != nil {
+		return "", fmt.Errorf("cannot fill a template: %s", templateError(err))
+	}
+	return b.String(), nil
+}
+
+// command is a program with its arguments, each a template of its own, so that an asset with spaces or quotes stays within
+// one.
+type command struct {
+	args   []*template.Template
+	plain  []string // the same, filled with the sample
+	script int      // the argument that a shell would read as its script, if it holds a template; 0 when there is none
+}
+
+var shells = []string{"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "busybox"}
+
+func newCommand(argv []string) (*command, error) {
+	c := &command{}
+	for i, text := range argv {
+		t, err := parseTemplate(text, sample)
+		if err != nil {
+			return nil, fmt.Errorf("argument %d %w", i, err)
+		}
+		plain, err := render(t, sample)
+		if err != nil {
+			return nil, err
+		}
+		if strings.ContainsRune(text, 0) {
+			return nil, fmt.Errorf("argument %d has a NUL byte", i)
+		}
+		c.args, c.plain = append(c.args, t), append(c.plain, plain)
+	}
+	if argv[0] == "" || c.plain[0] != argv[0] {
+		return nil, errors.New("must begin with a program's name, not with a template or nothing")
+	}
+	if slices.Contains(shells, path.Base(argv[0])) {
+		for i := 1; i+1 < len(argv); i++ {
+			if f := argv[i]; strings.HasPrefix(f, "-") && !strings.HasPrefix(f, "--") && strings.HasSuffix(f, "c") && c.plain[i+1] != argv[i+1] {
+				c.script = i + 1
+				break
+			}
+		}
+	}
+	return c, nil
+}
+
+// harmless is what means nothing to a shell.
+var harmless = regexp.MustCompile(`^[\pL\pN._:/@%+,=-]+$`)
+
+// fill makes the argument list for an asset. An asset that would be taken for an option, or that would steer a shell, is
+// refused.
+func (c *command) fill(v values) ([]string, error) {
+	argv := make([]string, len(c.args))
+	ended := false // by --: what follows is not an option
+	for i, t := range c.args {
+		arg, err := render(t, v)
+		if err != nil {
+			return nil, err
+		}
+		if !ended && strings.HasPrefix(arg, "-") && !strings.HasPrefix(c.plain[i], "-") {
+			return nil, fmt.Errorf("the asset begins with -, and %s would take argument %d for an option: put \"--\" before it in command, if the program knows that",
+				c.plain[0], i)
+		}
+		if i == c.script && i > 0 && !harmless.MatchString(v.Asset) {
+			return nil, fmt.Errorf("the asset would be read as %s's script, of which it has special characters: let the script take \"$PICKET_ASSET\" in place of {{.Asset}}",
+				c.plain[0])
+		}
+		ended = ended || arg == "--" && c.plain[i] == "--"
+		argv[i] = arg
+	}
+	return argv, nil
+}
+
+// pathValues is what a template of a file may name; a ticket's id has a slash.
+type pathValues struct{ Asset, Task string }
+
+// filePath is the template of a report's path.
+type filePath struct {
+	t     *template.Template
+	shape string
+}
+
+func newFilePath(text string) (*filePath, error) {
+	try := pathValues{sample.Asset, sample.Task}
+	t, err := parseTemplate(text, try)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := render(t, try)
+	return &filePath{t, shape(plain)}, err
+}
+
+// fill makes the path for an asset. An asset that would lead into another folder is refused.
+func (f *filePath) fill(v values) (string, error) {
+	p, err := render(f.t, pathValues{v.Asset, v.Task})
+	if err != nil {
+		return "", err
+	}
+	if shape(p) != f.shape || strings.ContainsRune(p, 0) {
+		return "", errors.New("the asset would lead out of the folder of file: it has a / or is a .. there")
+	}
+	return p, nil
+}
+
+// shape is a path with all names alike.
+func shape(p string) string {
+	parts := strings.Split(p, "/")
+	for i, part := range parts {
+		if part != "" && part != "." && part != ".." {
+			parts[i] = "x"
+		}
+	}
+	return strings.Join(parts, "/")
+}

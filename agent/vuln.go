@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/picketd/picket/agent/findings"
+)
+
+// vuln runs the scanner, or reads its report, and records what was found. A report that cannot be read to its end is an error
+// and never "nothing found".
+func (j *job) vuln(ctx context.Context) (result, error) {
+	c := j.a.config.Step.Vuln
+	var out result
+	var found []findings.Finding
+	consume := func(r io.Reader) (err error) {
+		if c.Parse == "" {
+			out, err = readOwn(r)
+		} else {
+			found, err = findings.Parse(c.Parse, r)
+		}
+		return err
+	}
+	limit := int64(maxReport)
+	if c.Parse == "" {
+		limit = maxOwn
+	}
+	var err error
+	if j.a.plan.file != nil {
+		err = j.readReport(limit, consume)
+	} else {
+		okExit := c.OKExit
+		if okExit == nil && c.Parse != "" {
+			okExit = findings.OKExit(c.Parse)
+		}
+		err = j.command(ctx, j.a.plan.vuln, okExit, limit, consume)
+	}
+	if err != nil {
+		return result{}, err
+	}
+	if c.Parse == "" {
+		return ownVuln(out)
+	}
+	facts, err := encode(factsOf(found))
+	if err != nil {
+		return result{}, err
+	}
+	return result{stateChecked, facts, figuresOf(found).sentence()}, nil
+}
+
+// readReport reads a report that lies in a file.
+func (j *job) readReport(limit int64, consume func(io.Reader) error) error {
+	path, err := j.a.plan.file.fill(j.values())
+	if err != nil {
+		return permanent{err}
+	}
+	info, err := os.Stat(path) // opening a pipe would wait
+	if err != nil {
+		return fmt.Errorf("cannot read the report: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("cannot read the report: %s is not a file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("cannot read the report: %w", err)
+	}
+	defer f.Close()
+	if err := consume(&limited{r: f, left: limit, limit: limit}); err != nil {
+		return fmt.Errorf("the report %s cannot be used: %w", path, err)
+	}
+	return nil
+}
+
+// ownVuln completes what a command said in Picket's own form: the findings in their common form, and the figures.
+func ownVuln(out result) (result, error) {
+	if out.State != stateChecked {
+		return out, nil // it is checked against the flow where it is recorded
+	}
+	if out.Facts == nil {
+		return result{}, errors.New(`there are no findings in its facts: "findings": [] is needed when nothing was found`)
+	}
+	f, err := readVulnFacts(out.Facts)
+	if err != nil {
+		return result{}, fmt.Errorf("its facts cannot be used: %w", err)
+	}
+	complete := factsOf(f.Findings)
+	ours, err := encode(complete)
+	if err != nil {
+		return result{}, err
+	}
+	if out.Facts, err = merged(out.Facts, ours); err != nil {
+		return result{}, err
+	}
+	if out.Summary == "" {
+		out.Summary = complete.sentence()
+	}
+	return out, nil
+}
+
+// merged is an object with the members of two, where the second's hold.
+func merged(first, second json.RawMessage) (json.RawMessage, error) {
+	all := map[string]json.RawMessage{}
+	for _, object := range []json.RawMessage{first, second} {
+		if err := json.Unmarshal(object, &all); err != nil {
+			return nil, err
+		}
+	}
+	b, err := encode(all)
+	if err == nil && len(b) > maxFacts {
+		err = fmt.Errorf("%w: its facts have more than %d KiB", errTooLarge, maxFacts>>10)
+	}
+	return b, err
+}
+
+// sentence sums the figures up for people.
+func (f figures) sentence() string {
+	switch {
+	case f.Count == 0:
+		return "nothing found"
+	case f.Count == 1:
+		return fmt.Sprintf("1 finding, CVSS %g", f.MaxCVSS)
+	}
+	return fmt.Sprintf("%d findings, %d critical, %d high, CVSS up to %g", f.Count, f.Critical, f.High, f.MaxCVSS)
+}

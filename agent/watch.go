@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// watchPause is the least time from one watch call to the next, answered or failed.
+const watchPause = 50 * time.Millisecond
+
+// IsLost says whether a code means that the claim is not the caller's any more.
+func IsLost(c client.Code) bool {
+	return c == client.ClaimLost || c == client.ClaimNotFound || c == client.StaleToken
+}
+
+// Sight is what the daemon last said of a claim.
+type Sight struct {
+	Deadline time.Duration // on CLOCK_BOOTTIME: until then the claim can be relied upon; zero when nothing was said
+	Released bool
+	Lost     string // the reason; empty while it is not lost
+}
+
+// Look asks once. The deadline counts from when the call was sent, so that an answer which was held up does not prolong it.
+func Look(ctx context.Context, cl *client.Client, id string, wait time.Duration) Sight {
+	sent := Boottime()
+	claim, err := cl.WatchClaim(ctx, id, wait)
+	if p, ok := errors.AsType[*client.Problem](err); ok && IsLost(p.Code) {
+		if p.Reason != "" {
+			return Sight{Lost: p.Reason}
+		}
+		return Sight{Lost: strings.ToLower(string(p.Code))}
+	}
+	switch {
+	case err != nil:
+		return Sight{} // unknown is not lost: the deadline decides
+	case claim.Status == client.StatusReleased:
+		return Sight{Released: true}
+	case claim.Status == client.StatusHeld:
+		return Sight{Deadline: sent + time.Duration(claim.TrustedMS)*time.Millisecond}
+	case claim.Reason != nil:
+		return Sight{Lost: *claim.Reason}
+	}
+	return Sight{Lost: claim.Status}
+}
+
+// Watch goes on asking and hands out every sight, until ctx is done or the claim has ended. Then it closes sights.
+//
+// It asks for an answer within half the time that is left: the deadline counts from when a call was sent, so an answer that
+// came only when the daemon had to give one would often come after the deadline of the one before.
+func Watch(ctx context.Context, cl *client.Client, id string, deadline time.Duration, sights chan<- Sight) {
+	defer close(sights)
+	for {
+		s := Look(ctx, cl, id, max((deadline-Boottime())/2, watchPause))
+		select {
+		case sights <- s:
+		case <-ctx.Done():
+			return
+		}
+		if s.Released || s.Lost != "" {
+			return
+		}
+		if deadline = max(deadline, s.Deadline); s.Deadline == 0 {
+			select {
+			case <-time.After(watchPause):
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// Explanation says why a ticket stands where it stands: what was decided, from which inputs.
+type Explanation struct {
+	Ticket   string          `json:"ticket"`
+	State    string          `json:"state"`
+	HighRisk *bool           `json:"high_risk"` // null when it was not assessed, or by a command that does not say
+	Decision json.RawMessage `json:"decision"`  // the facts of assess, null when there are none
+	Words    []string        `json:"words"`     // the same for people, line by line
+}
+
+// Why explains a ticket from what is recorded in it.
+func Why(t client.Ticket) Explanation {
+	x := Explanation{Ticket: t.ID, State: t.State, Words: []string{}}
+	say := func(format string, args ...any) { x.Words = append(x.Words, fmt.Sprintf(format, args...)) }
+	for _, name := range []string{stepOnline, stepVuln, stepIntel} {
+		if s, ok := t.Steps[name]; ok {
+			say("%s: %s, recorded by %s at %s", name, orElse(s.Summary, s.State), s.Host, s.At.UTC().Format(time.DateTime))
+		}
+	}
+	step, ok := t.Steps[stepAssess]
+	if !ok {
+		say("Nothing has been assessed: the ticket is %s.", t.State)
+		if t.Failure != nil {
+			say("The step %s failed: %s", t.Failure.Step, t.Failure.Error)
+		}
+		return x
+	}
+	x.Decision = step.Facts
+	var f assessFacts
+	if err := json.Unmarshal(step.Facts, &f); err != nil || f.Condition == "" {
+		high := step.State == stateHighRisk || f.ToldBy != nil
+		x.HighRisk = &high
+		say("assess: decided by a command: %s %s", step.State, step.Summary)
+	} else {
+		x.HighRisk = &f.HighRisk
+		f.explain(say)
+	}
+	if f.ToldBy != nil {
+		say("People were not told again: %s told them the same at %s, and it is not repeated for %s.",
+			f.ToldBy.Ticket, f.ToldBy.At.UTC().Format(time.DateTime), f.ToldBy.Repeat)
+	}
+	if n := t.Notification; n != nil {
+		say("People were told (%s) at %s: %s", n.Severity, n.At.UTC().Format(time.DateTime), n.Title)
+	}
+	return x
+}
+
+func (f assessFacts) explain(say func(string, ...any)) {
+	verdict := "The risk is not high, because this does not hold"
+	if f.HighRisk {
+		verdict = "The risk is high, because this holds"
+	}
+	say("%s: %s", verdict, f.Condition)
+	for _, p := range f.Parts {
+		sign := "no "
+		if p.Holds {
+			sign = "yes"
+		}
+		say("  %s  %s", sign, p.words())
+	}
+	in := f.Inputs
+	say("It was decided from %d findings: %d critical, %d high, %d medium, %d low, %d info, %d unknown; max_cvss %s.",
+		in.Count, in.Critical, in.High, in.Medium, in.Low, in.Info, in.Unknown, num(in.MaxCVSS))
+	switch i := f.Intel; {
+	case !i.Used:
+		say("Intelligence was not asked: %s.", i.Skipped)
+	case i.KEVDate == "" && i.EPSSDate == "":
+		say("Intelligence was asked by a command.")
+	default:
+		say("Intelligence was asked: KEV of %s, EPSS of %s.", orElse(i.KEVDate, "none"), orElse(i.EPSSDate, "none"))
+		if len(i.Old) > 0 {
+			say("It was old then: %s.", briefList(i.Old, 2))
+		}
+	}
+	if f.Intel.Unchecked > 0 {
+		say("%d CVEs of the least severe findings could not be asked for.", f.Intel.Unchecked)
+	}
+	for _, one := range f.Findings {
+		say("  %s %s CVSS %s %s", one.ID, one.Severity, num(one.CVSS), orElse(one.Package, one.Location))
+	}
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}

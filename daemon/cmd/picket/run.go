@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/picketd/picket/agent"
+)
+
+func runCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "run",
+		Usage:     "take an asset, or a list of them, through the flow with the scanners of agent.toml",
+		ArgsUsage: "ASSET TASK",
+		Description: "With --assets and --task a list is worked on instead, one asset a line, several at a time. What is done is\n" +
+			"skipped, what another host has is tried later: the same list on several hosts shares the work, and what a killed\n" +
+			"host had is resumed by the others. INT or TERM ends gently, after the steps that run; a second one at once.\n\n" +
+			"On a terminal there is a line of progress, otherwise (or with --json) a JSON object a line for each asset.\n\n" +
+			"Exit codes: 0 all done; 1 some failed; 75 some are held elsewhere, or not done yet; 78 the configuration is wrong.",
+		Flags: clientFlags(
+			&cli.StringFlag{
+				Name: "config", Usage: "the agent's configuration, a `FILE`; default: /etc/picket/agent.toml",
+				EnvVars: []string{"PICKET_AGENT_CONFIG"}, TakesFile: true,
+			},
+			&cli.BoolFlag{Name: "check", Usage: "only check the configuration; exits with 78 when it is wrong"},
+			&cli.StringFlag{Name: "assets", Usage: "a list of assets, a `FILE`, - for standard input", TakesFile: true},
+			&cli.StringFlag{Name: "task", Usage: "the `TASK` of the list"},
+			&cli.IntFlag{Name: "parallel", Usage: "work on `N` assets at a time, 1 to 1000", Value: 4},
+			&cli.GenericFlag{
+				Name: "give-up", Usage: "wait for `DURATION` for what others hold, when nothing else is left", Value: newDuration(time.Hour),
+			},
+			&cli.GenericFlag{
+				Name: "heartbeat", Usage: "lose a claim when this process has stood still for `DURATION`", Value: newDuration(30 * time.Second),
+			},
+			durationFlag("max-hold", "lose a claim after `DURATION`; default: the daemon's"),
+			&cli.BoolFlag{Name: "json", Usage: "print a JSON object a line for each asset, on a terminal too"},
+		),
+		Action: runAction,
+	}
+}
+
+func newDuration(d time.Duration) *duration {
+	v := duration(d)
+	return &v
+}
+
+func runAction(c *cli.Context) error {
+	if c.Bool("check") {
+		if _, err := positionals(c, 0); err != nil {
+			return err
+		}
+		if _, err := agent.LoadConfig(c.String("config")); err != nil {
+			return agentError(err)
+		}
+		_, err := fmt.Fprintln(c.App.Writer, "The configuration is good.")
+		return err
+	}
+	assets, bad, task, err := runList(c)
+	if err != nil {
+		return err
+	}
+	config, err := agent.LoadConfig(c.String("config"))
+	if err != nil {
+		return agentError(err)
+	}
+	return runAssets(c, config, assets, bad, task)
+}
+
+// runList returns what is to be worked on.
+func runList(c *cli.Context) (assets []string, bad []agent.BadLine, task string, err error) {
+	if n := c.Int("parallel"); n < 1 || n > 1000 {
+		return nil, nil, "", usagef(c, "--parallel takes 1 to 1000")
+	}
+	if h := durationOf(c, "heartbeat"); h < time.Second || h > 24*time.Hour {
+		return nil, nil, "", usagef(c, "--heartbeat takes 1s to 24h")
+	}
+	file, task := c.String("assets"), c.String("task")
+	if file == "" && task == "" {
+		asset, task, err := ticketArgs(c)
+		return []string{asset}, nil, task, err
+	}
+	if _, err := positionals(c, 0); err != nil {
+		return nil, nil, "", err
+	}
+	if file == "" || task == "" {
+		return nil, nil, "", usagef(c, "--assets and --task belong together")
+	}
+	in := c.App.Reader
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, nil, "", exitf(exitData, "cannot read: %v", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	if assets, bad, err = agent.ReadList(in); err != nil {
+		return nil, nil, "", exitf(exitData, "%s: %v", file, err)
+	}
+	return assets, bad, task, nil
+}
+
+func runAssets(c *cli.Context, config agent.Config, assets []string, bad []agent.BadLine, task string) error {
+	socket, err := filepath.Abs(c.String("socket"))
+	if err != nil {
+		return fmt.Errorf("cannot tell the socket's path: %w", err)
+	}
+	out := newRunOutput(c)
+	defer out.clear()
+	options := agent.Options{
+		Client: connect(c), Socket: socket, Task: task,
+		Parallel: c.Int("parallel"), GiveUp: durationOf(c, "give-up"),
+		Heartbeat: durationOf(c, "heartbeat"), MaxHold: durationOf(c, "max-hold"),
+		Log: out.logger(), Report: out.report, Counts: out.counts,
+	}
+	a, err := agent.New(c.Context, config, options)
+	if err != nil {
+		return agentError(err)
+	}
+	for _, b := range bad {
+		out.report(agent.Result{Task: task, Outcome: agent.Failed, Error: fmt.Sprintf("line %d %s", b.Line, b.Reason), Line: b.Line})
+	}
+	ctx, stopping, end := onSignals(c.Context)
+	defer end()
+	counts := a.Run(ctx, stopping, assets)
+	counts.Total, counts.Failed = counts.Total+len(bad), counts.Failed+len(bad)
+	out.summary(counts)
+	switch {
+	case out.err != nil:
+		return out.err
+	case counts.Failed > 0:
+		return &exitError{code: exitFailed}
+	case counts.Held+counts.Stopped > 0:
+		return &exitError{code: exitTempFail}
+	}
+	return nil
+}
+
+// onSignals closes stopping at the first INT or TERM, and ends ctx at the second.
+func onSignals(parent context.Context) (ctx context.Context, stopping <-chan struct{}, end func()) {
+	ctx, cancel := context.WithCancel(parent)
+	signals, first, ended := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		defer close(ended)
+		for n := 0; ; n++ {
+			if _, ok := <-signals; !ok {
+				return
+			}
+			if n == 0 {
+				close(first)
+			}
+			if n == 1 {
+				cancel()
+			}
+		}
+	}()
+	return ctx, first, func() {
+		signal.Stop(signals)
+		close(signals)
+		<-ended
+		cancel()
+	}
+}
+
+// agentError gives what is wrong with the agent's configuration its exit code.
+func agentError(err error) error {
+	if errors.Is(err, agent.ErrConfig) {
+		return &exitError{exitConfig, err.Error()}
+	}
+	return err
+}
+
+// runOutput prints what a run comes to: for people on a terminal, as JSON otherwise.
+type runOutput struct {
+	c        *cli.Context
+	json     bool
+	errs     io.Writer
+	progress *agent.Progress // nil without a terminal
+	err      error           // the first that kept a result from being printed
+}
+
+func newRunOutput(c *cli.Context) *runOutput {
+	out := &runOutput{c: c, json: c.Bool("json") || !isTerminal(c.App.Writer), errs: c.App.ErrWriter}
+	if isTerminal(c.App.ErrWriter) {
+		out.progress = agent.NewProgress(c.App.ErrWriter)
+		out.errs = out.progress
+	}
+	return out
+}
+
+// logger logs to standard error: text above the line of progress, JSON without a terminal. On a terminal only what went wrong
+// is of interest: the line shows the rest.
+func (o *runOutput) logger() *slog.Logger {
+	if o.progress != nil {
+		return slog.New(slog.NewTextHandler(o.errs, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	}
+	return slog.New(slog.NewJSONHandler(o.errs, nil))
+}
+
+func (o *runOutput) report(r agent.Result) {
+	var err error
+	if o.json {
+		o.hide()
+		err = printJSON(o.c.App.Writer, r)
+	} else {
+		_, err = fmt.Fprintln(o.people(), clean(runLine(r)))
+	}
+	if o.err == nil {
+		o.err = err
+	}
+}
+
+// people is where lines for people go: above the line of progress, if there is one.
+func (o *runOutput) people() io.Writer {
+	if o.progress != nil {
+		return o.progress
+	}
+	return o.c.App.Writer
+}
+
+// hide takes the line of progress away for a line of JSON; it comes back with the next counts.
+func (o *runOutput) hide() {
+	if o.progress != nil && isTerminal(o.c.App.Writer) {
+		o.progress.Clear()
+	}
+}
+
+// runLine is a result for people.
+func runLine(r agent.Result) string {
+	line := fmt.Sprintf("%-7s %s", r.Outcome, r.Asset)
+	switch {
+	case r.Error != "":
+		line += ": " + r.Error
+	case r.Summary != "":
+		line += ": " + r.Summary
+	case r.State != "":
+		line += ": " + r.State
+	}
+	if r.Skipped {
+		line += " (done before)"
+	}
+	return line
+}
+
+func (o *runOutput) counts(c agent.Counts) {
+	if o.progress != nil {
+		o.progress.Show(c)
+	}
+}
+
+func (o *runOutput) clear() {
+	if o.progress != nil {
+		o.progress.Clear()
+	}
+}
+
+func (o *runOutput) summary(c agent.Counts) {
+	o.clear()
+	fmt.Fprintf(o.c.App.ErrWriter, "picket: %s\n", c.Sentence(time.Now()))
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package strict
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrConfig is any error in a configuration: of the file, of its values, of the files that it names.
+var ErrConfig = errors.New("configuration")
+
+// Error is an ErrConfig: a line for each thing that is wrong.
+type Error []string
+
+// Error is all lines.
+func (e Error) Error() string { return strings.Join(e, "\n") }
+
+// Is says that it is an ErrConfig.
+func (e Error) Is(target error) bool { return target == ErrConfig }
+
+// Problem is one thing that is wrong: at which key, and what would be right.
+type Problem struct {
+	Key     string // a path such as lock.ttl or channel[0].url
+	Message string
+}
+
+// String is the key, if there is one, and what is wrong there.
+func (p Problem) String() string {
+	if p.Key == "" {
+		return p.Message
+	}
+	return p.Key + ": " + p.Message
+}
+
+// Located makes an Error of problems, nil of none, each with the line of its key or of the table where the key is missing.
+func Located(path string, lines map[string]int, problems []Problem) error {
+	var e Error
+	for _, p := range problems {
+		at := p.Key
+		for lines[at] == 0 && strings.Contains(at, ".") {
+			at = at[:strings.LastIndex(at, ".")]
+		}
+		switch {
+		case lines[at] > 0:
+			e = append(e, fmt.Sprintf("%s:%d: %s", path, lines[at], p))
+		case path != "":
+			e = append(e, fmt.Sprintf("%s: %s", path, p))
+		default:
+			e = append(e, p.String())
+		}
+	}
+	if e == nil {
+		return nil
+	}
+	return e
+}
