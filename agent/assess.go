@@ -131,7 +131,7 @@ func (j *job) decide(e evidence) (result, error) {
 		return result{}, permanent{fmt.Errorf("cannot decide whether the risk is high (step.assess.high_risk): %w", err)}
 	}
 	for _, p := range c.parts {
-		holds, err := evaluate(p.program, e)
+		holds, err := c.evaluate(p.program, e)
 		f.Parts = append(f.Parts, judged{p.text, err == nil && holds, f.because(p.text)})
 	}
 	facts, err := encode(f)

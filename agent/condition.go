@@ -55,9 +55,10 @@ type named struct {
 
 // condition is an expression of the configuration that is true or false.
 type condition struct {
-	text  string
-	whole *vm.Program
-	parts []part
+	text      string
+	withIntel bool
+	whole     *vm.Program
+	parts     []part
 }
 
 // part is one of the alternatives of a condition (or, without any, one of its demands), for the explanation.
@@ -72,7 +73,7 @@ func newCondition(text string, withIntel bool) (*condition, error) {
 	if withIntel {
 		env = known{}
 	}
-	c := &condition{text: text}
+	c := &condition{text: text, withIntel: withIntel}
 	var err error
 	if c.whole, err = compile(text, env); err != nil {
 		return nil, conditionError(err, withIntel)
@@ -136,10 +137,14 @@ func conditionError(err error, withIntel bool) error {
 }
 
 // holds evaluates the condition.
-func (c *condition) holds(e evidence) (bool, error) { return evaluate(c.whole, e) }
+func (c *condition) holds(e evidence) (bool, error) { return c.evaluate(c.whole, e) }
 
-func evaluate(p *vm.Program, e evidence) (bool, error) {
-	v, err := expr.Run(p, e.environment())
+func (c *condition) evaluate(p *vm.Program, e evidence) (bool, error) {
+	var env any = e.environment().scanned // a program runs on the type that it was compiled for
+	if c.withIntel {
+		env = e.environment()
+	}
+	v, err := expr.Run(p, env)
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		return false, errors.New(conditionPlace.ReplaceAllString(first, " at character $1"))

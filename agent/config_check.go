@@ -119,7 +119,10 @@ func (c Config) compileIntel(k *checker, p *plan) {
 	if p.intel = k.step("step.intel", s.StepConfig); p.intel != nil {
 		k.alone("step.intel", "command", "kev", "epss", "max_age")
 	} else if s.KEV == "" && s.EPSS == "" {
-		k.alone("step.intel", "neither kev nor epss nor command", "when", "max_age")
+		for _, key := range []string{"when", "max_age"} {
+			_, stands := k.lines["step.intel."+key]
+			k.demand(!stands, "step.intel."+key, "says nothing without kev, epss or command: give one of them, or take it away")
+		}
 	}
 	if s.When != "" {
 		p.when = k.condition("step.intel.when", s.When, false)

@@ -37,10 +37,15 @@ func parseTemplate(text string, try any) (*template.Template, error) {
 	return t, nil
 }
 
-var templatePlace = regexp.MustCompile(`^template: :\d+(:\d+)?: (executing "" at )?`)
+var (
+	templatePlace = regexp.MustCompile(`^template: :\d+(:\d+)?: (executing "" at <[^>]*>: )?`)
+	templateType  = regexp.MustCompile(`can't evaluate field (\w+) in type \S+$`)
+)
 
-// templateError is the library's error without the template's name, which is empty.
-func templateError(err error) string { return templatePlace.ReplaceAllString(err.Error(), "") }
+// templateError is the library's error without the template's name, which is empty, and without Go's words.
+func templateError(err error) string {
+	return templateType.ReplaceAllString(templatePlace.ReplaceAllString(err.Error(), ""), "there is no {{.$1}}")
+}
 
 func render(t *template.Template, v any) (string, error) {
 	var b strings.Builder
@@ -65,7 +70,7 @@ func newCommand(argv []string) (*command, error) {
 	for i, text := range argv {
 		t, err := parseTemplate(text, sample)
 		if err != nil {
-			return nil, fmt.Errorf("argument %d %w", i, err)
+			return nil, fmt.Errorf("argument %d %w; {{.Asset}}, {{.Task}} and {{.Ticket}} are known", i, err)
 		}
 		plain, err := render(t, sample)
 		if err != nil {
@@ -130,7 +135,7 @@ func newFilePath(text string) (*filePath, error) {
 	try := pathValues{sample.Asset, sample.Task}
 	t, err := parseTemplate(text, try)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; {{.Asset}} and {{.Task}} are known", err)
 	}
 	plain, err := render(t, try)
 	return &filePath{t, shape(plain)}, err

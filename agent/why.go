@@ -6,6 +6,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/picketd/picket/sockapi/client"
@@ -23,7 +24,9 @@ type Explanation struct {
 // Why explains a ticket from what is recorded in it.
 func Why(t client.Ticket) Explanation {
 	x := Explanation{Ticket: t.ID, State: t.State, Words: []string{}}
-	say := func(format string, args ...any) { x.Words = append(x.Words, fmt.Sprintf(format, args...)) }
+	say := func(format string, args ...any) {
+		x.Words = append(x.Words, strings.TrimRight(fmt.Sprintf(format, args...), " "))
+	}
 	for _, name := range []string{stepOnline, stepVuln, stepIntel} {
 		if s, ok := t.Steps[name]; ok {
 			say("%s: %s, recorded by %s at %s", name, orElse(s.Summary, s.State), s.Host, s.At.UTC().Format(time.DateTime))

@@ -56,7 +56,7 @@ func startHost(name, redisSocket, prefix, channels string) (*host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &host{socket: filepath.Join(dir, "picket.sock"), dir: dir, ended: make(chan struct{})}
+	h := &host{socket: filepath.Join(dir, "picket.sock"), dir: dir}
 	config := filepath.Join(dir, "picket.toml")
 	text := fmt.Sprintf(`
 host = %q
@@ -70,20 +70,32 @@ outbox = { retry_first = "100ms" }
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	h.cmd = exec.Command("picket", "daemon", "--config", config)
-	h.cmd.Stdout, h.cmd.Stderr = &h.log, &h.log
-	if err := h.cmd.Start(); err != nil {
-		return nil, err
+	return h, h.start()
+}
+
+// start starts the daemon, for the first time or again after kill.
+func (h *host) start() error {
+	cmd, ended := exec.Command("picket", "daemon", "--config", filepath.Join(h.dir, "picket.toml")), make(chan struct{})
+	h.cmd, h.ended = cmd, ended
+	cmd.Stdout, cmd.Stderr = &h.log, &h.log
+	if err := cmd.Start(); err != nil {
+		return err
 	}
 	go func() {
-		defer close(h.ended)
-		_ = h.cmd.Wait()
+		defer close(ended)
+		_ = cmd.Wait()
 	}()
-	if err := h.awaitReady(); err != nil {
+	err := h.awaitReady()
+	if err != nil {
 		h.stop()
-		return nil, err
 	}
-	return h, nil
+	return err
+}
+
+// kill ends the daemon as a crash of the host does, and keeps what is on its disk.
+func (h *host) kill() {
+	h.signal(unix.SIGKILL)
+	<-h.ended
 }
 
 func (h *host) awaitReady() error {

@@ -133,7 +133,9 @@ func runAssets(c *cli.Context, config agent.Config, assets []string, bad []agent
 	for _, b := range bad {
 		out.report(agent.Result{Task: task, Outcome: agent.Failed, Error: fmt.Sprintf("line %d %s", b.Line, b.Reason), Line: b.Line})
 	}
-	ctx, stopping, end := onSignals(c.Context)
+	ctx, stopping, end := onSignals(c.Context, func() {
+		fmt.Fprintln(out.errs, "picket: ending when the running steps have ended; once more ends them at once")
+	})
 	defer end()
 	counts := a.Run(ctx, stopping, assets)
 	counts.Total, counts.Failed = counts.Total+len(bad), counts.Failed+len(bad)
@@ -149,8 +151,8 @@ func runAssets(c *cli.Context, config agent.Config, assets []string, bad []agent
 	return nil
 }
 
-// onSignals closes stopping at the first INT or TERM, and ends ctx at the second.
-func onSignals(parent context.Context) (ctx context.Context, stopping <-chan struct{}, end func()) {
+// onSignals closes stopping at the first INT or TERM, of which it tells, and ends ctx at the second.
+func onSignals(parent context.Context, tell func()) (ctx context.Context, stopping <-chan struct{}, end func()) {
 	ctx, cancel := context.WithCancel(parent)
 	signals, first, ended := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
@@ -162,6 +164,7 @@ func onSignals(parent context.Context) (ctx context.Context, stopping <-chan str
 			}
 			if n == 0 {
 				close(first)
+				tell()
 			}
 			if n == 1 {
 				cancel()
