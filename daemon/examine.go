@@ -13,6 +13,7 @@ import (
 
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/sockapi/client"
+	"github.com/picketd/picket/strict"
 )
 
 // Examine asks Redis, with a configuration that is valid, what a daemon would ask it: for when none runs. What it cannot ask is
@@ -21,7 +22,7 @@ func (c Config) Examine(ctx context.Context) (checks []client.Check, server clie
 	server = client.RedisStatus{Mode: c.Redis.Mode, Versions: []string{}}
 	rdb, err := c.Redis.client()
 	if err != nil {
-		return nil, server, nil, configError{err.Error()}
+		return nil, server, nil, strict.Error{err.Error()}
 	}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	redis.SetLogger(redisLog{quiet})
