@@ -24,6 +24,7 @@ import (
 type Options struct {
 	Logger *slog.Logger // Defaults to NewLogger(os.Stderr)
 	Output io.Writer    // where channels of type log write. Defaults to Logger
+	Audit  io.Writer    // where the audit goes, as JSON lines. Defaults to the journal, without one to standard error
 }
 
 // Daemon is the whole, wired. It starts once.
@@ -35,6 +36,7 @@ type Daemon struct {
 	redis    redis.UniversalClient
 	channels []notifier.ChannelConfig
 	settings *settingsWatch
+	audit    *audit
 	run      string        // this run's random id
 	failed   chan error    // capacity 1: why the daemon cannot go on
 	beats    chan struct{} // capacity 1: the renewal loop has gone round, which systemd wants to hear
@@ -79,7 +81,7 @@ func New(c Config, o Options) (*Daemon, error) {
 	for _, w := range c.Warnings() {
 		o.Logger.Warn(w)
 	}
-	return &Daemon{
+	d := &Daemon{
 		config:   c,
 		output:   o.Output,
 		log:      o.Logger,
@@ -90,7 +92,9 @@ func New(c Config, o Options) (*Daemon, error) {
 		run:      rand.Text(),
 		failed:   make(chan error, 1),
 		beats:    make(chan struct{}, 1),
-	}, nil
+	}
+	d.audit = newAudit(d.run, c.Host, newAuditSink(o.Audit), auditQueue, o.Logger, d.registry)
+	return d, nil
 }
 
 // notifierChannels are the channels with what is in their files.
@@ -127,7 +131,7 @@ func (c Config) notifierChannels() ([]notifier.ChannelConfig, error) {
 func (d *Daemon) engineConfig(store *outbox.Store, render func(string, engine.Message) ([]byte, error)) engine.Config {
 	c := d.config
 	e := engine.Config{
-		Redis: d.redis, Outbox: store, Render: render, Gate: d.settings.gate,
+		Redis: d.redis, Outbox: store, Render: render, Audit: d.audit.record, Gate: d.settings.gate,
 		StateDir: c.StateDir, Host: c.Host, Prefix: c.Redis.Prefix, TTL: time.Duration(c.Lock.TTL),
 		MaxHold: time.Duration(c.Claims.MaxHold), MaxHoldLimit: time.Duration(c.Claims.MaxHoldLimit), MaxPerUID: c.Claims.MaxPerUID,
 		Keep: time.Duration(c.Tickets.Keep), KeepGrants: time.Duration(c.Tickets.KeepGrants),

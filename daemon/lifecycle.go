@@ -11,6 +11,8 @@ import (
 	"time"
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/picketd/picket/engine"
 )
 
 const (
@@ -65,7 +67,7 @@ func (d *Daemon) start(ctx context.Context) error {
 		return errStarted
 	}
 	d.phase, d.startedAt = started, time.Now()
-	for _, start := range []func(context.Context) error{d.startRedis, d.startOutbox, d.startParts, d.awaitRedis, d.serve} {
+	for _, start := range []func(context.Context) error{d.startAudit, d.startRedis, d.startOutbox, d.startParts, d.awaitRedis, d.serve} {
 		if err := start(ctx); err != nil {
 			d.phase = stopped
 			limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
@@ -73,6 +75,7 @@ func (d *Daemon) start(ctx context.Context) error {
 			return errors.Join(err, stopAll(limited, d.parts))
 		}
 	}
+	d.audit.record(engine.AuditEvent{Kind: auditStarted, Reason: "version " + Version().Version})
 	return nil
 }
 

@@ -30,6 +30,7 @@ type host struct {
 	config Config
 	client *client.Client
 	log    *lines
+	audit  *gate
 }
 
 // setup makes a host. Its Redis is new unless change names another.
@@ -40,7 +41,7 @@ func setup(t *testing.T, change func(*Config)) *host {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	h := &host{config: DefaultConfig(), log: &lines{}}
+	h := &host{config: DefaultConfig(), log: &lines{}, audit: &gate{}}
 	h.config.Host, h.config.StateDir, h.config.AdminGroup = "host-a", filepath.Join(dir, "state"), ""
 	h.config.Socket = SocketConfig{Path: filepath.Join(dir, "picket.sock"), Mode: "0600"}
 	h.config.Redis.Addrs = nil
@@ -51,7 +52,7 @@ func setup(t *testing.T, change func(*Config)) *host {
 		h.redis = redistest.Start(t)
 		h.config.Redis.Addrs = []string{"unix://" + h.redis.SocketPath()}
 	}
-	h.Daemon, err = New(h.config, Options{Logger: slog.New(slog.NewTextHandler(h.log, nil))})
+	h.Daemon, err = New(h.config, Options{Logger: slog.New(slog.NewTextHandler(h.log, nil)), Audit: h.audit})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func runProcess(path string) error {
 	if err != nil {
 		return err
 	}
-	d, err := New(c, Options{})
+	d, err := New(c, Options{Audit: os.Stderr})
 	if err != nil {
 		return err
 	}

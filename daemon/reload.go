@@ -11,6 +11,8 @@ import (
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sys/unix"
+
+	"github.com/picketd/picket/engine"
 )
 
 // Reload reads the configuration's file again and logs what is wrong with it, or which keys have changed. None of them takes
@@ -24,13 +26,17 @@ func (d *Daemon) Reload() error {
 	}
 	c, err := LoadConfig(d.config.path)
 	if err != nil {
+		faults := strings.Count(err.Error(), "\n") + 1 // they may quote what should be a secret: the log is for whoever mends them
+		d.audit.record(engine.AuditEvent{Kind: auditConfigRefused, Reason: fmt.Sprintf("%d wrong: the log says what", faults)})
 		d.log.Error("the configuration on disk is wrong; the daemon goes on with the one that it has", "error", err)
 		return err
 	}
 	if changed := changedKeys(reflect.ValueOf(d.config), reflect.ValueOf(c), ""); len(changed) > 0 {
+		d.audit.record(engine.AuditEvent{Kind: auditConfigReloaded, Reason: "changed: " + strings.Join(changed, " ")})
 		d.log.Warn("the configuration has changed; it is valid, and takes effect at the next start", "keys", strings.Join(changed, " "))
 		return nil
 	}
+	d.audit.record(engine.AuditEvent{Kind: auditConfigReloaded, Reason: "nothing has changed"})
 	d.log.Info("the configuration has not changed")
 	return nil
 }

@@ -4,6 +4,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,14 @@ import (
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi"
 )
+
+// startAudit comes first, and so stops last: whatever the others do is told.
+func (d *Daemon) startAudit(context.Context) error {
+	d.audit.start()
+	d.onStop("the audit", d.audit.stop)
+	d.audit.record(engine.AuditEvent{Kind: auditConfigLoaded, Reason: cmp.Or(d.config.path, "none on disk")})
+	return nil
+}
 
 // startRedis needs no Redis: the client connects when it is used.
 func (d *Daemon) startRedis(context.Context) error {
@@ -124,7 +133,7 @@ func (d *Daemon) awaitRedis(ctx context.Context) error {
 func (d *Daemon) serve(context.Context) error {
 	server, err := sockapi.New(sockapi.Config{
 		Engine: d.engine, Outbox: d.outbox, Status: d.Status, Ready: d.Ready, Warnings: d.Warnings, TestChannel: d.testChannel,
-		Metrics:  promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{}),
+		Audit: d.audit.record, Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{}),
 		AdminGID: d.adminGID(), Version: Version().Version, Logger: d.log, Registry: d.registry,
 	})
 	if err != nil {

@@ -163,9 +163,9 @@ func (e *Engine) take(ctx context.Context, c *claim) (Ticket, bool, error) {
 			e.unlock(c)
 		}
 	}()
-	r, err := e.run(ctx, mintScript, e.keys.all(c.ticket), e.args(c.ticket, e.highest(c.ticket.Asset), c.nonce, c.agent, "",
+	r, err := e.commit(ctx, mintScript, c.ticket, AuditEvent{Kind: AuditClaimed}, e.args(c.ticket, e.highest(c.ticket.Asset), c.nonce, c.agent, "",
 		c.flow.Name, string(c.flow.Initial), string(c.ticket.Asset), e.KeepGrants.Milliseconds(),
-		e.keys.asset(c.ticket.Asset, "ticket:"), e.keys.asset(c.ticket.Asset, "log:"), e.keys.asset(c.ticket.Asset, "refused:"))...)
+		e.keys.asset(c.ticket.Asset, "ticket:"), e.keys.asset(c.ticket.Asset, "log:"), e.keys.asset(c.ticket.Asset, "refused:")))
 	if err != nil {
 		return Ticket{}, false, err
 	}
@@ -180,14 +180,17 @@ func (e *Engine) take(ctx context.Context, c *claim) (Ticket, bool, error) {
 	if err != nil || r.code == codeTerminal {
 		return ticket, false, err
 	}
-	c.token = r.number(1)
+	c.token = r.number(2)
+	e.tellBefore(ctx, c, r)
 	e.saw(c.ticket.Asset, c.token)
 	now := e.now()
 	c.started, c.since = now, time.Now().Round(time.Millisecond).UTC()
 	c.trusted, c.renewAt = sent+e.TTL-e.margin, sent+jitter(e.TTL/3)
 	c.sign = e.dog.clock()
 	if now >= c.trusted { // slept between lock and answer: nothing may be promised any more
-		return Ticket{}, false, &StoreError{Why: "it answered too slowly for the lock's ttl"}
+		why := "it answered too slowly for the lock's ttl"
+		e.audit(ctx, AuditEvent{Kind: AuditLost, Ticket: c.ticket, Token: c.token, Agent: c.agent, Reason: "expired: " + why})
+		return Ticket{}, false, &StoreError{Why: why}
 	}
 	keep = true
 	e.index.touch(c.ticket)
@@ -245,8 +248,9 @@ func (e *Engine) unlock(c *claim) {
 func (e *Engine) abandon(c *claim) {
 	ctx, cancel := context.WithTimeout(e.life, storeTimeout)
 	defer cancel()
-	_, err := e.run(ctx, releaseScript, e.keys.all(c.ticket),
-		e.args(c.ticket, c.token, c.nonce, c.agent, "", "released", "the caller went away")...)
+	why := "the caller went away"
+	_, err := e.commit(ctx, releaseScript, c.ticket, AuditEvent{Kind: AuditReleased, Token: c.token, Agent: c.agent, Reason: why},
+		e.args(c.ticket, c.token, c.nonce, c.agent, "", "released", why))
 	if err != nil {
 		e.log.Warn("cannot release a claim whose caller went away; its lock runs out by itself", "ticket", c.ticket.String(), "error", err)
 	}

@@ -17,8 +17,8 @@ func (e *Engine) Break(ctx context.Context, a Asset, by, reason string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	id := TicketID{Asset: a}
-	r, err := e.run(ctx, breakScript, e.keys.all(id), e.args(id, e.highest(a), rand.Text(), by, "", e.KeepGrants.Milliseconds(),
-		reason, e.keys.asset(a, "ticket:"), e.keys.asset(a, "log:"), e.keys.asset(a, "refused:"))...)
+	r, err := e.commit(ctx, breakScript, id, AuditEvent{Kind: AuditBroken, Agent: by, Reason: reason}, e.args(id, e.highest(a), rand.Text(), by, "", e.KeepGrants.Milliseconds(),
+		reason, e.keys.asset(a, "ticket:"), e.keys.asset(a, "log:"), e.keys.asset(a, "refused:")))
 	if err != nil {
 		return err
 	}
@@ -40,8 +40,8 @@ func (e *Engine) Force(ctx context.Context, id, by string) error {
 	e.conclude(c, Lost, ReasonForced) // the lock is freed also if an earlier call could not
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	_, err = e.run(ctx, releaseScript, e.keys.all(c.ticket),
-		e.args(c.ticket, c.token, c.nonce, c.agent, "", "lost", "forced by "+by)...)
+	_, err = e.commit(ctx, releaseScript, c.ticket, AuditEvent{Kind: AuditForced, Token: c.token, Agent: by},
+		e.args(c.ticket, c.token, c.nonce, c.agent, "", "lost", "forced by "+by))
 	return err
 }
 
@@ -50,8 +50,8 @@ func (e *Engine) Force(ctx context.Context, id, by string) error {
 func (e *Engine) Reopen(ctx context.Context, id TicketID, by, reason string) (Ticket, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	r, err := e.run(ctx, reopenScript, e.keys.all(id), e.args(id, e.highest(id.Asset), rand.Text(), by, "", e.KeepGrants.Milliseconds(),
-		reason, string(assetInference.Initial))...)
+	r, err := e.commit(ctx, reopenScript, id, AuditEvent{Kind: AuditReopened, Agent: by, Reason: reason}, e.args(id, e.highest(id.Asset), rand.Text(), by, "", e.KeepGrants.Milliseconds(),
+		reason, string(assetInference.Initial)))
 	if err != nil {
 		return Ticket{}, err
 	}

@@ -40,7 +40,7 @@ func (e *Engine) Attempt(ctx context.Context, a outbox.Attempt) (outbox.Answer, 
 	if a.AtMostOnce {
 		once = "1"
 	}
-	r, err := e.deliver(ctx, attemptScript, id, a.ID, a.Channel, a.Number, a.Run, e.runID, a.Lease.Milliseconds(), once)
+	r, err := e.deliver(ctx, attemptScript, id, AuditEvent{Kind: AuditAttempt, Channel: a.Channel}, a.ID, a.Channel, a.Number, a.Run, e.runID, a.Lease.Milliseconds(), once)
 	if err != nil {
 		return outbox.Answer{}, err
 	}
@@ -65,7 +65,8 @@ func (e *Engine) Attempt(ctx context.Context, a outbox.Attempt) (outbox.Answer, 
 // outbox.ErrAway, ErrStoreUnavailable.
 func (e *Engine) Outcome(ctx context.Context, o outbox.Outcome) (closed bool, err error) {
 	id := TicketID{Asset(o.Asset), o.Task}
-	r, err := e.deliver(ctx, outcomeScript, id, o.ID, o.Channel, o.Number, o.Run, string(o.Status), o.At.UnixMilli(), o.Error,
+	told := AuditEvent{Kind: outcomeKind(o.Status), Channel: o.Channel, Reason: o.Error}
+	r, err := e.deliver(ctx, outcomeScript, id, told, o.ID, o.Channel, o.Number, o.Run, string(o.Status), o.At.UnixMilli(), o.Error,
 		DefaultFlow, o.Asset)
 	if err != nil {
 		return false, err
@@ -75,11 +76,11 @@ func (e *Engine) Outcome(ctx context.Context, o outbox.Outcome) (closed bool, er
 }
 
 // deliver runs a script of lua/delivery.lua.
-func (e *Engine) deliver(ctx context.Context, s script, id TicketID, intent, channel string, attempt int, run int64, more ...any) (reply, error) {
+func (e *Engine) deliver(ctx context.Context, s script, id TicketID, told AuditEvent, intent, channel string, attempt int, run int64, more ...any) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, awayAfter)
 	defer cancel()
 	args := append([]any{intent, channel, e.box.ID(), attempt, run}, more...)
-	r, err := e.run(ctx, s, e.keys.all(id), e.args(id, 0, "", deliverer, "", args...)...)
+	r, err := e.commit(ctx, s, id, told, e.args(id, 0, "", deliverer, "", args...))
 	if errors.Is(err, errNoAnswer) {
 		return reply{}, fmt.Errorf("%w: %w", outbox.ErrAway, err)
 	}

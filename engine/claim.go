@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -97,6 +98,9 @@ func (e *Engine) conclude(c *claim, status Status, reason Reason) bool {
 		<-kept // before it is answered, so that the same call answers as before after a crash too
 	}
 	if status == Lost {
+		e.audit(context.Background(), AuditEvent{
+			Kind: AuditLost, Ticket: c.ticket, Token: c.token, Agent: c.agent, Reason: string(reason),
+		})
 		e.log.Warn("claim lost", "claim", c.id, "ticket", c.ticket.String(), "token", c.token, "reason", reason, "agent", c.agent)
 	}
 	return true

@@ -48,7 +48,8 @@ type Config struct {
 	Redis  redis.UniversalClient
 	Outbox *outbox.Store
 	Render func(channel string, m Message) ([]byte, error)
-	Gate   func() error // why Redis may not be used for new claims (its settings), or nil. Defaults to never
+	Audit  func(AuditEvent) // is called for each write, and must not block. Defaults to nothing
+	Gate   func() error     // why Redis may not be used for new claims (its settings), or nil. Defaults to never
 
 	StateDir     string // where the claims are kept for the daemon's next start. Empty: nowhere
 	Host         string // a label for people
@@ -71,6 +72,9 @@ type Config struct {
 }
 
 func (c *Config) setDefaults() {
+	if c.Audit == nil {
+		c.Audit = func(AuditEvent) {}
+	}
 	if c.Gate == nil {
 		c.Gate = func() error { return nil }
 	}

@@ -43,6 +43,7 @@ func (e *InvalidError) Is(target error) bool { return target == ErrInvalid }
 type StoreError struct {
 	Why    string
 	silent bool // it answered nothing
+	full   bool // it refused for want of memory, so nothing was written
 }
 
 func (e *StoreError) Error() string { return ErrStoreUnavailable.Error() + ": " + e.Why }

@@ -33,23 +33,27 @@ const (
 // Discard gives up channels of a ticket in NOTIFYING: they are not tried any more, on any host. Errors: ErrTicketNotFound,
 // ErrUnknownChannel, *TransitionError, ErrStoreUnavailable.
 func (e *Engine) Discard(ctx context.Context, r Resolution) (Ticket, error) {
-	return e.resolve(ctx, r, outbox.Discarded, discardable)
+	return e.resolve(ctx, r, outbox.Discarded, discardable, AuditDiscarded)
 }
 
 // Settle records that a notification did arrive on channels whose outcome is unknown, or that were given up. Errors as Discard.
 func (e *Engine) Settle(ctx context.Context, r Resolution) (Ticket, error) {
-	return e.resolve(ctx, r, outbox.Sent, settleable)
+	return e.resolve(ctx, r, outbox.Sent, settleable, AuditSettled)
 }
 
-func (e *Engine) resolve(ctx context.Context, r Resolution, as outbox.Status, question string) (Ticket, error) {
+func (e *Engine) resolve(ctx context.Context, r Resolution, as outbox.Status, question string, kind AuditKind) (Ticket, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	reply, err := e.run(ctx, resolveScript, e.keys.all(r.Ticket), e.args(r.Ticket, 0, "", r.By, "", rand.Text(), string(as), r.Reason,
-		r.Channel, question)...)
+	reply, err := e.commit(ctx, resolveScript, r.Ticket, r.told(kind), e.args(r.Ticket, 0, "", r.By, "", rand.Text(), string(as), r.Reason,
+		r.Channel, question))
 	if err != nil {
 		return Ticket{}, err
 	}
 	return e.resolved(r, reply)
+}
+
+func (r Resolution) told(kind AuditKind) AuditEvent {
+	return AuditEvent{Kind: kind, Channel: r.Channel, Agent: r.By, Reason: r.Reason}
 }
 
 func (e *Engine) resolved(r Resolution, reply reply) (Ticket, error) {
@@ -104,8 +108,8 @@ func (e *Engine) retry(ctx context.Context, r Resolution) (Ticket, error) {
 		e.discard(in.Ref)
 		return Ticket{}, err
 	}
-	reply, err := e.run(ctx, retryScript, e.keys.all(r.Ticket), e.args(r.Ticket, 0, "", r.By, "", in.ID, e.box.ID(),
-		s.fields["intent"], r.Reason, ","+strings.Join(again, ",")+",")...)
+	reply, err := e.commit(ctx, retryScript, r.Ticket, r.told(AuditRetried), e.args(r.Ticket, 0, "", r.By, "", in.ID, e.box.ID(),
+		s.fields["intent"], r.Reason, ","+strings.Join(again, ",")+","))
 	if err != nil {
 		return Ticket{}, err // it may land yet: the settle loop asks
 	}

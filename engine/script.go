@@ -61,33 +61,34 @@ var (
 	dropHintLua string
 )
 
-// script is a Lua script with its name for the metrics.
+// script is a Lua script with its name for the metrics, and how the audit tells what it wrote; nil: it writes nothing to tell of.
 type script struct {
 	name string
+	tell teller
 	*redis.Script
 }
 
-func newScript(name string, parts ...string) script {
-	return script{name, redis.NewScript(strings.Join(parts, "\n"))}
+func newScript(name string, tell teller, parts ...string) script {
+	return script{name, tell, redis.NewScript(strings.Join(parts, "\n"))}
 }
 
 var (
-	readScript    = newScript("read", commonLua, readLua)
-	mintScript    = newScript("mint", commonLua, mintLua)
-	stepScript    = newScript("step", commonLua, stepLua)
-	failureScript = newScript("failure", commonLua, failureLua)
-	finishScript  = newScript("finish", commonLua, finishLua)
-	releaseScript = newScript("release", commonLua, releaseLua)
-	refuseScript  = newScript("refuse", commonLua, refuseLua)
-	notifyScript  = newScript("notify", commonLua, notifyLua)
-	attemptScript = newScript("attempt", commonLua, settleLua, deliveryLua, attemptLua)
-	outcomeScript = newScript("outcome", commonLua, settleLua, deliveryLua, outcomeLua)
-	breakScript   = newScript("break", commonLua, breakLua)
-	reopenScript  = newScript("reopen", commonLua, reopenLua)
-	resolveScript = newScript("resolve", commonLua, settleLua, resolveLua)
-	retryScript   = newScript("retry", commonLua, retryLua)
-	ownScript     = newScript("own", commonLua, ownLua)
-	idleScript    = newScript("idle", commonLua, idleLua)
+	readScript    = newScript("read", nil, commonLua, readLua)
+	mintScript    = newScript("mint", tellMint, commonLua, mintLua)
+	stepScript    = newScript("step", tellTicket, commonLua, stepLua)
+	failureScript = newScript("failure", tellTicket, commonLua, failureLua)
+	finishScript  = newScript("finish", tellTicket, commonLua, finishLua)
+	releaseScript = newScript("release", tellRelease, commonLua, releaseLua)
+	refuseScript  = newScript("refuse", nil, commonLua, refuseLua)
+	notifyScript  = newScript("notify", tellTicket, commonLua, notifyLua)
+	attemptScript = newScript("attempt", tellAttempt, commonLua, settleLua, deliveryLua, attemptLua)
+	outcomeScript = newScript("outcome", tellOutcome, commonLua, settleLua, deliveryLua, outcomeLua)
+	breakScript   = newScript("break", tellBreak, commonLua, breakLua)
+	reopenScript  = newScript("reopen", tellTicket, commonLua, reopenLua)
+	resolveScript = newScript("resolve", tellTicket, commonLua, settleLua, resolveLua)
+	retryScript   = newScript("retry", tellTicket, commonLua, retryLua)
+	ownScript     = newScript("own", tellOwn, commonLua, ownLua)
+	idleScript    = newScript("idle", tellIdle, commonLua, idleLua)
 
 	signScript     = redis.NewScript(signLua)
 	storeScript    = redis.NewScript(storeLua)
@@ -132,7 +133,20 @@ func (r reply) pairs(i int) map[string]string {
 	return fields
 }
 
-func (r reply) text(i int) string  { s, _ := r.at(i).(string); return s }
+func (r reply) text(i int) string { s, _ := r.at(i).(string); return s }
+
+// member is one field of the hash that element i is.
+func (r reply) member(i int, name string) string {
+	list, _ := r.at(i).([]any)
+	for j := 0; j+1 < len(list); j += 2 {
+		if list[j] == name {
+			value, _ := list[j+1].(string)
+			return value
+		}
+	}
+	return ""
+}
+
 func (r reply) number(i int) int64 { n, _ := r.at(i).(int64); return n }
 
 // texts is element i as a list in which nil is "".
@@ -215,7 +229,7 @@ func unavailable(err error) error {
 	case !errors.As(err, &answer):
 		return &StoreError{Why: fmt.Sprintf("no answer: %v", err), silent: true}
 	case strings.Contains(err.Error(), "OOM command not allowed"):
-		return &StoreError{Why: "it is out of memory and refuses writes: raise maxmemory"}
+		return &StoreError{Why: "it is out of memory and refuses writes: raise maxmemory", full: true}
 	}
 	return &StoreError{Why: err.Error()}
 }

@@ -118,7 +118,8 @@ func (e *Engine) serves(s *snapshot) (all, some bool) {
 func (e *Engine) own(ctx context.Context, id TicketID, gone string) (snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	r, err := e.run(ctx, ownScript, e.keys.all(id), e.args(id, 0, "", deliverer, "", gone, e.box.ID())...)
+	r, err := e.commit(ctx, ownScript, id, AuditEvent{Kind: AuditInherited, Reason: "from daemon " + gone},
+		e.args(id, 0, "", deliverer, "", gone, e.box.ID()))
 	if err != nil || r.code != codeOK {
 		return snapshot{}, err
 	}

@@ -83,7 +83,8 @@ func (e *Engine) repair(ctx context.Context, key string) error {
 	id := TicketID{Asset(text[0]), text[1]}
 	switch State(text[2]) {
 	case Notified:
-		_, err := e.run(ctx, idleScript, e.keys.all(id), e.args(id, 0, "", "walk", "")...)
+		_, err := e.commit(ctx, idleScript, id, AuditEvent{Kind: AuditFinished, Reason: "no claim was left to finish it"},
+			e.args(id, 0, "", "walk", ""))
 		return err
 	case Notifying:
 		owner := text[3]

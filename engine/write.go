@@ -57,7 +57,7 @@ func (e *Engine) Step(ctx context.Context, id string, uid uint32, r StepRequest)
 	}
 	from := c.flow.from(r.Step, r.State)
 	reply, err := e.write(ctx, c, stepScript, refusal{Event: "step", Step: r.Step, To: r.State},
-		r.Step, string(r.State), factsDigest(r.State, r.Facts), record, from.String(), from.without(r.State).String(), r.Summary)
+		r.Step, string(r.State), factsDigest(r.State, r.Facts), record, from.String(), from.without(r.State).String(), r.Summary, rand.Text())
 	if err != nil {
 		return WriteResult{}, err
 	}
@@ -108,7 +108,11 @@ func (e *Engine) Finish(ctx context.Context, id string, uid uint32, summary stri
 	again := c.finished
 	c.mu.Unlock()
 	if again {
-		return e.Ticket(ctx, c.ticket)
+		t, err := e.Ticket(ctx, c.ticket)
+		if err == nil {
+			e.audit(ctx, AuditEvent{Kind: AuditReplayed, Ticket: c.ticket, Token: c.token, Agent: c.agent, From: t.State, To: t.State})
+		}
+		return t, err
 	}
 	defer e.endCall(c)()
 	reply, err := e.write(ctx, c, finishScript, refusal{Event: "finished", To: Finished},
@@ -138,6 +142,7 @@ func (e *Engine) Release(ctx context.Context, id string, uid uint32) error {
 	e.expire(c)
 	if lost := c.lost(); lost != nil {
 		if lost.Reason == ReasonReleased {
+			e.audit(ctx, AuditEvent{Kind: AuditReplayed, Ticket: c.ticket, Token: c.token, Agent: c.agent})
 			return nil
 		}
 		return lost
@@ -147,7 +152,8 @@ func (e *Engine) Release(ctx context.Context, id string, uid uint32) error {
 	defer cancel()
 	c.writes.Lock()
 	defer c.writes.Unlock()
-	_, err = e.run(ctx, releaseScript, e.keys.all(c.ticket), e.args(c.ticket, c.token, c.nonce, c.agent, "", "released", "")...)
+	_, err = e.commit(ctx, releaseScript, c.ticket, AuditEvent{Kind: AuditReleased, Token: c.token, Agent: c.agent},
+		e.args(c.ticket, c.token, c.nonce, c.agent, "", "released", ""))
 	if err != nil {
 		return err
 	}
@@ -183,7 +189,8 @@ func (e *Engine) write(ctx context.Context, c *claim, s script, what refusal, mo
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	r, err := e.run(ctx, s, e.keys.all(c.ticket), e.args(c.ticket, c.token, c.nonce, c.agent, refused, more...)...)
+	told := AuditEvent{Kind: AuditKind(what.Event), Token: c.token, Agent: c.agent, Step: what.Step, To: what.To}
+	r, err := e.commit(ctx, s, c.ticket, told, e.args(c.ticket, c.token, c.nonce, c.agent, refused, more...))
 	if err != nil {
 		return reply{}, err
 	}

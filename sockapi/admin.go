@@ -36,6 +36,7 @@ func reopen(s *Server, c *call, _ none, b client.ReasonRequest) (answer, error) 
 // resolve makes the handler of what an administrator says about a notification.
 func resolve(do func(Engine, context.Context, engine.Resolution) (engine.Ticket, error)) func(*Server, *call, none, client.ResolveRequest) (answer, error) {
 	return func(s *Server, c *call, _ none, b client.ResolveRequest) (answer, error) {
+		c.told.Channel = b.Channel
 		return ticketAnswer(do(s.engine, c.request.Context(), engine.Resolution{
 			Ticket: c.ticket, Channel: b.Channel, By: c.by(), Reason: b.Reason,
 		}))

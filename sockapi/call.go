@@ -19,6 +19,7 @@ type call struct {
 	control *http.ResponseController
 	peer    engine.Peer
 	params
+	told engine.AuditEvent // what a handler knows of a write, for its record if it is refused
 }
 
 // bodyTime is how long a body may take to arrive. Reads have no other deadline, as a long poll reads nothing for minutes.

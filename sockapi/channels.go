@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"net/http"
 
+	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -14,5 +15,8 @@ func testChannel(s *Server, c *call, _ none, b client.ChannelTestRequest) (answe
 	severity := cmp.Or(b.Severity, "info")
 	s.log.Info("an administrator tests a channel", "channel", c.channel, "severity", severity, "by", c.by())
 	t, err := s.testChannel(c.request.Context(), c.channel, severity)
+	if err == nil {
+		s.audit(engine.AuditEvent{Kind: engine.AuditTested, Channel: c.channel, Call: "testChannel", Agent: c.by(), Reason: t.Status})
+	}
 	return answer{status: http.StatusOK, body: &t}, err
 }

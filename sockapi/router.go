@@ -52,7 +52,7 @@ func newRouter(table []route) router {
 	return r
 }
 
-// find returns the route of a request and the values of its path's parameters. The header Allow goes with
+// find returns the route of a request and the values of its path's parameters; with an error, the route that was meant, or nil. The header Allow goes with
 // METHOD_NOT_ALLOWED.
 func (r router) find(req *http.Request, header http.Header) (*route, params, error) {
 	path := req.URL.RawPath // as it was sent, where that differs from the usual encoding
@@ -67,13 +67,13 @@ func (r router) find(req *http.Request, header http.Header) (*route, params, err
 	}
 	for _, res := range r {
 		p, ok, err := res.match(segments)
+		found := res.methods[req.Method]
 		switch {
 		case err != nil:
-			return nil, params{}, err
+			return found, p, err
 		case !ok:
 			continue
-		}
-		if found := res.methods[req.Method]; found != nil {
+		case found != nil:
 			return found, p, nil
 		}
 		header.Set("Allow", res.allow)
@@ -105,10 +105,10 @@ func (res resource) match(segments []string) (p params, ok bool, err error) {
 		}
 		value, err := url.PathUnescape(segments[i])
 		if err != nil {
-			return params{}, false, problem(client.BadRequest, "the path has a % without two hexadecimal digits; a percent sign is %25")
+			return p, false, problem(client.BadRequest, "the path has a % without two hexadecimal digits; a percent sign is %25")
 		}
 		if err := p.set(want, value); err != nil {
-			return params{}, false, err
+			return p, false, err
 		}
 	}
 	return p, true, nil

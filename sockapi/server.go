@@ -62,10 +62,11 @@ type Config struct {
 	// TestChannel sends a test message. Its error is engine.ErrUnknownChannel for a name that no channel has.
 	TestChannel func(ctx context.Context, name, severity string) (client.ChannelTest, error)
 
-	AdminGID       *uint32 // the group whose members are admins, beside root; nil: nobody else
-	Version        string  // of the daemon, for the OpenAPI document
-	MaxConns       int     // on the socket, at once; further ones wait. Defaults to 16,384
-	MaxConnsPerUID int     // of these, one user's; further ones are closed. Root is not counted. Defaults to 12,288
+	Audit          func(engine.AuditEvent) // is called for each write that was refused, and must not block. Defaults to nothing
+	AdminGID       *uint32                 // the group whose members are admins, beside root; nil: nobody else
+	Version        string                  // of the daemon, for the OpenAPI document
+	MaxConns       int                     // on the socket, at once; further ones wait. Defaults to 16,384
+	MaxConnsPerUID int                     // of these, one user's; further ones are closed. Root is not counted. Defaults to 12,288
 
 	Logger   *slog.Logger
 	Registry prometheus.Registerer
@@ -87,6 +88,7 @@ type Server struct {
 	ready       func(context.Context) []client.Check
 	warnings    func() []client.Warning // or nil
 	testChannel func(ctx context.Context, name, severity string) (client.ChannelTest, error)
+	audit       func(engine.AuditEvent)
 	adminGID    *uint32
 	metricsPage http.Handler
 	document    http.Handler
@@ -109,6 +111,9 @@ func New(c Config) (*Server, error) {
 	if c.MaxConnsPerUID == 0 {
 		c.MaxConnsPerUID = 12288
 	}
+	if c.Audit == nil {
+		c.Audit = func(engine.AuditEvent) {}
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -127,6 +132,7 @@ func New(c Config) (*Server, error) {
 		ready:       c.Ready,
 		warnings:    c.Warnings,
 		testChannel: c.TestChannel,
+		audit:       c.Audit,
 		adminGID:    c.AdminGID,
 		metricsPage: c.Metrics,
 		document:    doc,
@@ -226,18 +232,28 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	route, params, err := s.router.find(r, w.Header())
 	name := "none"
+	peer, _ := r.Context().Value(peerKey{}).(engine.Peer)
+	c := &call{request: r, control: http.NewResponseController(w), peer: peer, params: params}
+	var caller *engine.Caller
+	if route != nil && route.writes() {
+		caller = engine.NewCaller(c.by(), route.id)
+		c.request = r.WithContext(caller.Context(r.Context()))
+	}
 	var a answer
 	if err == nil {
 		name = route.path
-		peer, _ := r.Context().Value(peerKey{}).(engine.Peer)
-		a, err = s.run(route, &call{request: r, control: http.NewResponseController(w), peer: peer, params: params})
+		a, err = s.run(route, c)
 	}
 	code := statusLeft
 	switch {
 	case err == nil:
 		code = s.write(w, r, a)
 	case !left(r.Context(), err):
-		code = s.writeError(w, r, name, err)
+		p := s.problem(r, name, err)
+		if caller != nil && !caller.Recorded() {
+			s.refused(c, route, p)
+		}
+		code = s.writeProblem(w, p)
 	}
 	s.metrics.observe(name, r.Method, code, time.Since(start))
 }
@@ -259,7 +275,8 @@ func (s *Server) run(route *route, c *call) (a answer, err error) {
 	return route.run(s, c)
 }
 
-func (s *Server) writeError(w http.ResponseWriter, r *http.Request, route string, err error) int {
+// problem is what a call is answered with that failed.
+func (s *Server) problem(r *http.Request, route string, err error) *client.Problem {
 	in := "body"
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		in = "query"
@@ -268,5 +285,5 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, route string
 	if p.Code == client.Internal {
 		s.log.Error("cannot answer a call", "route", route, "method", r.Method, "error", err)
 	}
-	return s.writeProblem(w, p)
+	return p
 }

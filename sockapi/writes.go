@@ -13,6 +13,7 @@ import (
 )
 
 func step(s *Server, c *call, _ none, b client.StepRequest) (answer, error) {
+	c.told.Step, c.told.To = b.Step, engine.State(b.State)
 	facts, err := compact(b.Facts)
 	if err != nil {
 		return answer{}, err
@@ -24,6 +25,9 @@ func step(s *Server, c *call, _ none, b client.StepRequest) (answer, error) {
 }
 
 func fail(s *Server, c *call, _ none, b client.FailureRequest) (answer, error) {
+	if c.told.Step = b.Step; b.Final {
+		c.told.To = engine.Failed
+	}
 	res, err := s.engine.Fail(c.request.Context(), c.id, c.peer.UID, engine.FailureRequest{
 		Step: b.Step, Error: b.Error, Final: b.Final,
 	})
@@ -31,6 +35,7 @@ func fail(s *Server, c *call, _ none, b client.FailureRequest) (answer, error) {
 }
 
 func notify(s *Server, c *call, q waitQuery, b client.NotificationRequest) (answer, error) {
+	c.told.To = engine.Notifying
 	facts, err := compact(b.Facts)
 	if err != nil {
 		return answer{}, err
@@ -49,6 +54,7 @@ func notify(s *Server, c *call, q waitQuery, b client.NotificationRequest) (answ
 const notifying engine.State = "NOTIFYING"
 
 func finish(s *Server, c *call, _ none, b client.FinishRequest) (answer, error) {
+	c.told.To = engine.Finished
 	t, err := s.engine.Finish(c.request.Context(), c.id, c.peer.UID, b.Summary)
 	return ticketAnswer(t, err)
 }

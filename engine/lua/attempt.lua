@@ -4,7 +4,7 @@
 -- attempt: may this daemon send this intent on this channel now? If so the attempt is taken, for as long as its lease. (G10)
 -- ARGV  17 this run of the daemon  18 lease, ms  19 '1' if at_most_once
 -- Reply {GO} (a replay too)  {BUSY, ms} another's lease is alive  {DONE, status} settled  {SUPERSEDED}  {LOST} the ticket is
---       gone or does not know the intent: Redis lost data  {PARK} unknown, and at_most_once: parked
+--       gone or does not know the intent: Redis lost data  {PARK, to} unknown, and at_most_once: parked
 
 local t = redis.call('HMGET', TICKET, 'state', 'intent', 'intents', field('delivery'), field('attempt'), field('lease'),
   field('attempt_run'), 'token')
@@ -34,8 +34,9 @@ end
 if once and not replay and status ~= 'pending' then
   redis.call('HSET', TICKET, field('delivery'), 'parked', field('error'), 'what became of the last attempt is unknown')
   event(TICKET, LOG, 'settled', state, state, 'step', CHANNEL, 'host', HOST, 'agent', AGENT, 'token', t[8], 'reason', 'parked')
-  touch(settle())
-  return {PARK}
+  local to = settle()
+  touch(to)
+  return {PARK, to}
 end
 redis.call('HSET', TICKET, field('delivery'), 'sending', field('attempt'), ATTEMPT, field('attempt_run'), ARGV[17],
   field('lease'), string.format('%.0f', tonumber(NOW) + tonumber(ARGV[18])), field('at'), NOW, field('host'), HOST)

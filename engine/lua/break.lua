@@ -4,7 +4,7 @@
 -- break: an administrator takes the asset from its holder. A grant that nobody holds fences the holder off, the lock is freed.
 -- ARGV  1 the highest token that this daemon has seen  2 nonce of that grant  12 life of a grant, ms  13 reason
 --       14 the ticket's key without its task  15 the same of its log  16 the same of its refused writes
--- Reply {OK, nonce of the claim that was ended, or ''} (a replay too)
+-- Reply {OK, nonce of the claim that was ended, or '', its task, or '', from, to} (a replay has the first only)
 
 local g = redis.call('HMGET', GRANT, 'token', 'nonce', 'ticket', 'ended')
 if g[2] == NONCE then
@@ -15,11 +15,12 @@ local ended = held and held == g[2] and held or ''
 nobody(g[1], ARGV[12], ended)
 redis.call('DEL', LOCK)
 redis.pcall('PUBLISH', ARGV[9], ARGV[10])
-local task = g[3] and string.match(g[3], '([^/]*)$')
+local task, from, state = g[3] and string.match(g[3], '([^/]*)$'), '', ''
 if task and ended ~= '' then
   local ticket, log, refused = ARGV[14] .. task, ARGV[15] .. task, ARGV[16] .. task
-  local state = redis.call('HGET', ticket, 'state')
-  if state then
+  from = redis.call('HGET', ticket, 'state') or ''
+  state = from
+  if state ~= '' then
     redis.call('HSET', ticket, 'ended', ended)
     event(ticket, log, 'lost', state, state, 'token', g[1], 'host', HOST, 'agent', AGENT, 'reason', 'forced: ' .. ARGV[13])
     if state == 'NOTIFIED' then
@@ -30,4 +31,4 @@ if task and ended ~= '' then
     live(ticket, log, refused, state)
   end
 end
-return {OK, ended}
+return {OK, ended, from ~= '' and task or '', from, state}

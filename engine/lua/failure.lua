@@ -4,7 +4,7 @@
 -- failure: a step that did not succeed. A final one moves the ticket to FAILED.
 -- ARGV  12 step  13 the record, JSON without the count  14 id of the request  15 '1' if final  16 states in which it is allowed
 --       17 the error
--- Reply {OK, ticket} (a replay too)  {STALE}  {ILLEGAL, ticket}
+-- Reply {OK, ticket, from} (a replay too)  {STALE}  {ILLEGAL, ticket}
 
 if not newest() then
   refuse('STALE_TOKEN')
@@ -14,7 +14,7 @@ local step = ARGV[12]
 local t = redis.call('HMGET', TICKET, 'state', 'request', 'failure_step', 'failure_count')
 local state = t[1]
 if t[2] == ARGV[14] then
-  return {OK, redis.call('HGETALL', TICKET)}
+  return {OK, redis.call('HGETALL', TICKET), came(TOKEN, 'failure', 'failed')}
 end
 if not within(ARGV[16], state) then
   refuse('ILLEGAL_TRANSITION')
@@ -26,4 +26,4 @@ redis.call('HSET', TICKET, 'state', to, 'request', ARGV[14], 'failure', ARGV[13]
 event(TICKET, LOG, to == 'FAILED' and 'failed' or 'failure', state, to, 'step', step, 'token', TOKEN, 'host', HOST,
   'agent', AGENT, 'reason', ARGV[17])
 touch(to)
-return {OK, redis.call('HGETALL', TICKET)}
+return {OK, redis.call('HGETALL', TICKET), state}

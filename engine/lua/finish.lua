@@ -3,12 +3,12 @@
 --
 -- finish: the ticket becomes FINISHED and the claim ends, in one. In NOTIFYING the claim ends only.
 -- ARGV  12 states from which the flow leads to FINISHED by finish  13 summary
--- Reply {OK, ticket} (a replay too)  {STALE}  {ILLEGAL, ticket}
+-- Reply {OK, ticket, from} (a replay too)  {STALE}  {ILLEGAL, ticket}
 
 local t = redis.call('HMGET', TICKET, 'state', 'finished')
 local state = t[1]
 if t[2] == NONCE then
-  return {OK, redis.call('HGETALL', TICKET)}
+  return {OK, redis.call('HGETALL', TICKET), came(TOKEN, 'finished', 'released')}
 end
 if not newest() then
   refuse('STALE_TOKEN')
@@ -26,4 +26,4 @@ end
 event(TICKET, LOG, to ~= state and 'finished' or 'released', state, to, 'token', TOKEN, 'host', HOST, 'agent', AGENT)
 touch(to)
 free()
-return {OK, redis.call('HGETALL', TICKET)}
+return {OK, redis.call('HGETALL', TICKET), state}

@@ -4,7 +4,7 @@
 -- notify: NOTIFYING, with the content and each channel's body frozen on the ticket; stage 3 of a notification's life.
 -- ARGV  12 id of the intent  13 identity of the daemon  14 the content, JSON  15 digest of what was asked for  16 states from
 --       which the flow leads to NOTIFYING  17 number of channels  from 18 on: name, type, body of each
--- Reply {OK, ticket}  {REPLAYED, ticket} accepted before  {STALE}  {CONFLICT, ticket} accepted from this claim with another
+-- Reply {OK, ticket, from}  {REPLAYED, ticket} accepted before  {STALE}  {CONFLICT, ticket} accepted from this claim with another
 --       content  {ILLEGAL, ticket}
 
 if not newest() then
@@ -14,7 +14,7 @@ end
 local t = redis.call('HMGET', TICKET, 'state', 'intent', 'digest.notification', 'notify_nonce', 'intents')
 local state = t[1]
 if t[2] == ARGV[12] then
-  return {OK, redis.call('HGETALL', TICKET)}
+  return {OK, redis.call('HGETALL', TICKET), came(TOKEN, 'notifying')}
 end
 if t[3] then
   if t[3] ~= ARGV[15] and t[4] == NONCE then
@@ -42,4 +42,4 @@ if redis.call('HGET', TICKET, 'failure_step') == 'notify' then
 end
 event(TICKET, LOG, 'notifying', state, 'NOTIFYING', 'token', TOKEN, 'host', HOST, 'agent', AGENT, 'data', ARGV[14])
 touch('NOTIFYING')
-return {OK, redis.call('HGETALL', TICKET)}
+return {OK, redis.call('HGETALL', TICKET), state}

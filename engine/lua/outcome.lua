@@ -5,7 +5,7 @@
 -- only as that of this very attempt.
 -- ARGV  17 status  18 when, ms of the host's clock  19 error; when sent, who did not get it all the same, or empty  20 flow and
 --       21 asset of a ticket that is made anew for a receipt
--- Reply {OK, '1' if the ticket needs nothing more from this intent, else '0'}
+-- Reply {OK, '1' if the ticket needs nothing more from this intent, else '0', 'applied', 'replayed' or 'superseded', from, to}
 
 local status, at = ARGV[17], ARGV[18]
 local t = redis.call('HMGET', TICKET, 'state', 'intent', 'intents', field('delivery'), field('attempt'), 'run', 'token',
@@ -20,7 +20,7 @@ end
 if t[2] ~= INTENT then
   -- Not the ticket's current intent: a fact, if anything, that moves nothing.
   if status ~= 'sent' or t[9] == INTENT then
-    return {OK, '1'}
+    return {OK, '1', status == 'sent' and 'replayed' or 'superseded', state or '', state or ''}
   end
   if not state then
     state = 'INIT'
@@ -34,8 +34,9 @@ if t[2] ~= INTENT then
   end
   receipt(known and 'of an earlier intent' or 'of an intent that Redis had lost')
   touch(state)
-  return {OK, '1'}
+  return {OK, '1', 'applied', state, state}
 end
+local from, how = state, was == status and 'replayed' or 'superseded'
 
 if status == 'sent' then
   if was ~= 'sent' then
@@ -46,6 +47,7 @@ if status == 'sent' then
       state = settle()
     end
     touch(state)
+    how = 'applied'
   end
 elseif state == 'NOTIFYING' and (was == 'sending' and t[5] == ATTEMPT or (was == 'pending' or was == 'unknown') and status == 'dead') then
   redis.call('HSET', TICKET, field('delivery'), status, field('at'), at, field('host'), HOST, field('error'), ARGV[19])
@@ -54,5 +56,6 @@ elseif state == 'NOTIFYING' and (was == 'sending' and t[5] == ATTEMPT or (was ==
     'host', HOST, 'agent', AGENT, 'token', token, 'reason', status .. ': ' .. ARGV[19])
   state = settle()
   touch(state)
+  how = 'applied'
 end
-return {OK, state ~= 'NOTIFYING' and '1' or '0'}
+return {OK, state ~= 'NOTIFYING' and '1' or '0', how, from, state}

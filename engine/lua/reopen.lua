@@ -5,7 +5,7 @@
 -- that a late one is known to be superseded. If the newest grant is for this ticket, it is replaced by one that nobody holds.
 -- ARGV  1 the highest token that this daemon has seen  2 nonce of that grant, and id of the request  12 life of a grant, ms
 --       13 reason  14 initial state
--- Reply {OK, ticket} (a replay too)  {GONE}  {ILLEGAL, ticket}
+-- Reply {OK, ticket, from} (a replay without)  {GONE}  {ILLEGAL, ticket}
 
 local t = redis.call('HMGET', TICKET, 'state', 'request', 'run', 'token')
 local state, token = t[1], t[4]
@@ -36,4 +36,4 @@ for _, name in ipairs(redis.call('HKEYS', TICKET)) do
 end
 event(TICKET, LOG, 'reopened', state, ARGV[14], 'token', token, 'host', HOST, 'agent', AGENT, 'reason', ARGV[13])
 touch(ARGV[14])
-return {OK, redis.call('HGETALL', TICKET)}
+return {OK, redis.call('HGETALL', TICKET), state}

@@ -4,7 +4,7 @@
 -- resolve: an administrator says what became of channels that are not settled, or are dead: discarded, or sent after all.
 -- ARGV  12 id of the request  13 status, discarded or sent  14 reason  15 channel, or '' for all in question
 --       16 statuses in question, as ',dead,parked,'
--- Reply {OK, ticket} (a replay too)  {GONE}  {ILLEGAL, ticket} not in NOTIFYING  {CONFLICT, ticket} no such channel is in question
+-- Reply {OK, ticket, from} (a replay without)  {GONE}  {ILLEGAL, ticket} not in NOTIFYING  {CONFLICT, ticket} no such channel is in question
 
 local t = redis.call('HMGET', TICKET, 'state', 'request', 'channels', 'token')
 local state = t[1]
@@ -32,4 +32,4 @@ if not found then
   return {CONFLICT, redis.call('HGETALL', TICKET)}
 end
 touch(settle())
-return {OK, redis.call('HGETALL', TICKET)}
+return {OK, redis.call('HGETALL', TICKET), state}

@@ -4,7 +4,7 @@
 -- retry: a new intent takes the place of the ticket's, and channels that are dead, parked or unknown are pending again; stage 3 of
 -- its life. The daemon where it was called becomes the owner.
 -- ARGV  12 id of the new intent  13 identity of the daemon  14 the intent that was read  15 reason  16 channels, as ',a,b,'
--- Reply {OK, ticket} (a replay too)  {GONE}  {ILLEGAL, ticket}  {CONFLICT, ticket} another intent came between
+-- Reply {OK, ticket, from} (a replay without)  {GONE}  {ILLEGAL, ticket}  {CONFLICT, ticket} another intent came between
 
 local t = redis.call('HMGET', TICKET, 'state', 'intent', 'intents', 'channels', 'token')
 local state = t[1]
@@ -30,4 +30,4 @@ for name in string.gmatch(t[4], '%S+') do
 end
 event(TICKET, LOG, 'notifying', state, 'NOTIFYING', 'token', t[5], 'host', HOST, 'agent', AGENT, 'reason', 'retry: ' .. ARGV[15])
 touch('NOTIFYING')
-return {OK, redis.call('HGETALL', TICKET)}
+return {OK, redis.call('HGETALL', TICKET), state}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/picketd/picket/engine"
+)
+
+const (
+	auditQueue = 4096            // records that wait for the journal
+	auditLimit = 3 * time.Second // for the last ones, when the daemon stops
+)
+
+// audit takes records from wherever something is written, gives each its number, and has one goroutine bring them to the
+// journal, which may be slow, or stopped. Nobody who hands one over ever waits for that: when the queue is full, records are
+// dropped, until it is half empty, and then a record tells which numbers are missing.
+type audit struct {
+	run  string // of the daemon
+	host string
+	sink auditSink
+	log  *slog.Logger
+
+	queue chan *auditRecord
+	quit  chan struct{} // closes when the last record is in the queue
+	done  chan struct{} // closes when the sender has ended
+
+	mu       sync.Mutex // guards what follows
+	seq      int64      // the last number that was given
+	lost     []span     // numbers that reached no journal, and of which no record tells yet
+	full     bool       // the queue was full, and is not half empty yet
+	running  bool
+	stopping bool
+
+	records, drops prometheus.Counter
+}
+
+// auditSink brings a record to where it is kept. It may block.
+type auditSink interface {
+	send(*auditRecord) error
+	flush() error // is called when no record is waiting
+}
+
+// span is a row of numbers.
+type span struct{ first, last int64 }
+
+func (s span) String() string {
+	if s.first == s.last {
+		return strconv.FormatInt(s.first, 10)
+	}
+	return fmt.Sprintf("%d-%d", s.first, s.last)
+}
+
+// newAudit wires and starts nothing; records wait in the queue until it is started.
+func newAudit(run, host string, sink auditSink, capacity int, log *slog.Logger, r prometheus.Registerer) *audit {
+	a := &audit{
+		run: run, host: host, sink: sink, log: log, queue: make(chan *auditRecord, capacity),
+		quit: make(chan struct{}), done: make(chan struct{}),
+		records: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "picket_audit_records_total", Help: "Audit records that were numbered, those that were dropped among them.",
+		}),
+		drops: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "picket_audit_dropped_total", Help: "Audit records that were dropped, because the journal did not take them.",
+		}),
+	}
+	depth := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "picket_audit_queue", Help: "Audit records that wait for the journal.",
+	}, func() float64 { return float64(len(a.queue)) })
+	r.MustRegister(a.records, a.drops, depth)
+	return a
+}
+
+// record numbers an event and puts it into the queue. It never blocks.
+func (a *audit) record(e engine.AuditEvent) {
+	if e.Host == "" {
+		e.Host = a.host
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.stopping {
+		a.putLocked(e, nil)
+	}
+}
+
+func (a *audit) putLocked(e engine.AuditEvent, lost []span) {
+	a.seq++
+	a.records.Inc()
+	if !a.full {
+		select {
+		case a.queue <- &auditRecord{AuditEvent: e, run: a.run, seq: a.seq, at: time.Now(), lost: lost}:
+			return
+		default:
+			a.full = true
+		}
+	}
+	a.loseLocked(a.seq)
+}
+
+// loseLocked notes a number that reaches no journal.
+func (a *audit) loseLocked(seq int64) {
+	a.drops.Inc()
+	if n := len(a.lost); n > 0 && a.lost[n-1].last == seq-1 {
+		a.lost[n-1].last = seq
+		return
+	}
+	a.lost = append(a.lost, span{seq, seq})
+}
+
+// tell puts a record of what was lost into the queue, when that is half empty again.
+func (a *audit) tell() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.lost) == 0 || len(a.queue) > cap(a.queue)/2 {
+		return
+	}
+	lost := a.lost
+	a.full, a.lost = false, nil
+	a.putLocked(engine.AuditEvent{Kind: auditDropped, Host: a.host}, lost)
+}
+
+// start begins to send.
+func (a *audit) start() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.running = true
+	go a.loop()
+}
+
+func (a *audit) loop() {
+	defer close(a.done)
+	for {
+		select {
+		case r := <-a.queue:
+			a.send(r)
+			continue
+		default:
+		}
+		if err := a.sink.flush(); err != nil {
+			a.log.Error("cannot write audit records", "error", err)
+		}
+		select {
+		case r := <-a.queue:
+			a.send(r)
+		case <-a.quit:
+			if len(a.queue) == 0 {
+				return
+			}
+		}
+	}
+}
+
+func (a *audit) send(r *auditRecord) {
+	if err := a.sink.send(r); err != nil {
+		a.log.Error("cannot write an audit record", "seq", r.seq, "event", r.Kind, "error", err)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.lost = append(a.lost, r.lost...)
+		a.loseLocked(r.seq)
+		return // what was lost is told when the journal takes something again
+	}
+	a.tell()
+}
+
+// stop sends what is left, at most until ctx is done or auditLimit is over: a journal that is stopped does not hold up the
+// daemon's end.
+func (a *audit) stop(ctx context.Context) error {
+	a.mu.Lock()
+	if !a.stopping {
+		a.putLocked(engine.AuditEvent{Kind: auditStopped, Host: a.host}, nil)
+		a.stopping = true
+		close(a.quit)
+	}
+	running := a.running
+	a.mu.Unlock()
+	if !running {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, auditLimit)
+	defer cancel()
+	select {
+	case <-a.done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("the journal does not take the last audit records, at least %d", len(a.queue))
+	}
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package daemon
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const catalogueFile = "../packaging/picket.catalog"
+
+// auditFields are the names of all fields that a record of the audit may have.
+var auditFields = []string{
+	"MESSAGE", "MESSAGE_ID", "PRIORITY", "SYSLOG_IDENTIFIER", "PICKET_EVENT", "PICKET_RUN", "PICKET_SEQ", "PICKET_TIME",
+	"PICKET_ASSET", "PICKET_TICKET", "PICKET_TOKEN", "PICKET_FROM", "PICKET_TO", "PICKET_STEP", "PICKET_CHANNEL", "PICKET_CALL",
+	"PICKET_CODE", "PICKET_REASON", "PICKET_HOST", "PICKET_AGENT_PID", "PICKET_AGENT_UID", "PICKET_DROPPED",
+}
+
+// TestG12_TheCatalogueHasATextForEachKind, in systemd's form, and for no other.
+func TestG12_TheCatalogueHasATextForEachKind(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile(catalogueFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := regexp.MustCompile(`(?ms)^# (\w+)\n-- ([0-9a-f]{32})\nSubject: ([^\n]+)\nDefined-By: Picket\nSupport: https://\S+\n\n(.*?)(?:\n\n#|\z)`)
+	found := map[string]string{}
+	for rest := string(b); ; {
+		m := entry.FindStringSubmatchIndex(rest)
+		if m == nil {
+			break
+		}
+		kind, id, subject, text := rest[m[2]:m[3]], rest[m[4]:m[5]], rest[m[6]:m[7]], rest[m[8]:m[9]]
+		if _, twice := found[kind]; twice {
+			t.Errorf("%s has two texts", kind)
+		}
+		found[kind] = id
+		if len(strings.TrimSpace(text)) < 50 {
+			t.Errorf("%s: the text helps nobody: %q", kind, text)
+		}
+		for _, name := range regexp.MustCompile(`@(\w+)@`).FindAllStringSubmatch(subject+text, -1) {
+			if !slices.Contains(auditFields, name[1]) {
+				t.Errorf("%s: there is no field %s", kind, name[1])
+			}
+		}
+		rest = rest[m[9]:]
+	}
+	for kind, m := range auditKinds {
+		if found[string(kind)] != m.id {
+			t.Errorf("%s: the catalogue has id %q, the code %q", kind, found[string(kind)], m.id)
+		}
+	}
+	if n := strings.Count(string(b), "\n-- "); n != len(auditKinds) {
+		t.Errorf("the catalogue has %d texts for %d kinds", n, len(auditKinds))
+	}
+}
+
+// TestJournalctlTakesTheCatalogue compiles it, as the package does.
+func TestJournalctlTakesTheCatalogue(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("journalctl"); err != nil {
+		t.Skip("journalctl is missing: it is in Debian's package systemd")
+	}
+	root := t.TempDir()
+	folder := filepath.Join(root, "usr/lib/systemd/catalog")
+	for _, dir := range []string{folder, filepath.Join(root, "var/lib/systemd/catalog")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(catalogueFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "picket.catalog"), b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("journalctl", "--root="+root, "--update-catalog").CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v\n%s", err, out)
+	}
+	out, err := exec.Command("journalctl", "--root="+root, "--list-catalog").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, m := range auditKinds {
+		if !strings.Contains(string(out), m.id+" Picket: ") {
+			t.Errorf("journalctl lists no text for %s", kind)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package daemon
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/picketd/picket/engine"
+)
+
+// auditRecord is an event with its number.
+type auditRecord struct {
+	engine.AuditEvent
+	run  string // of the daemon
+	seq  int64
+	at   time.Time
+	lost []span // the numbers that a record of kind dropped tells of
+}
+
+// auditTime is the form of PICKET_TIME: RFC 3339 in UTC, with microseconds.
+const auditTime = "2006-01-02T15:04:05.000000Z07:00"
+
+// identifier is how the journal calls what wrote a record.
+const identifier = "picket"
+
+// message is the record in a sentence for people.
+func (r *auditRecord) message() string {
+	return os.Expand(auditKinds[r.Kind].says, r.word)
+}
+
+// word is what stands for a name in the sentences of auditKinds.
+func (r *auditRecord) word(name string) string {
+	switch name {
+	case "ticket":
+		return r.subject()
+	case "step":
+		return orUnknown(r.Step)
+	case "from":
+		return orUnknown(string(r.From))
+	case "to":
+		return orUnknown(string(r.To))
+	case "token":
+		return strconv.FormatInt(r.Token, 10)
+	case "agent":
+		return describeAgent(r.Agent)
+	case "why":
+		if r.Reason == "" {
+			return ""
+		}
+		return ": " + r.Reason
+	case "reason":
+		return orUnknown(r.Reason)
+	case "code":
+		return r.Code
+	case "call":
+		return r.Call
+	case "channel":
+		if r.Channel == "" {
+			return "all channels"
+		}
+		return "channel " + r.Channel
+	case "lost":
+		return spans(r.lost)
+	}
+	return ""
+}
+
+// subject is what the record is about.
+func (r *auditRecord) subject() string {
+	switch {
+	case r.Ticket.Task != "":
+		return r.Ticket.String()
+	case r.Ticket.Asset != "":
+		return string(r.Ticket.Asset)
+	}
+	return "no ticket"
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "?"
+	}
+	return s
+}
+
+func describeAgent(agent string) string {
+	pid, uid, ok := strings.Cut(agent, "/")
+	switch {
+	case !ok:
+		return "the daemon"
+	case pid == "0": // it is in another PID namespace
+		return "uid " + uid
+	}
+	return "pid " + pid + " of uid " + uid
+}
+
+func spans(all []span) string {
+	texts := make([]string, len(all))
+	for i, s := range all {
+		texts[i] = s.String()
+	}
+	return strings.Join(texts, " ")
+}
+
+// fields are the record's own, by the names that they have in the journal and in JSON. One that says nothing is left out.
+func (r *auditRecord) fields() map[string]string {
+	pid, uid, known := strings.Cut(r.Agent, "/")
+	if !known || pid == "0" {
+		pid = ""
+	}
+	f := map[string]string{
+		"MESSAGE_ID":        auditKinds[r.Kind].id,
+		"SYSLOG_IDENTIFIER": identifier,
+		"PICKET_EVENT":      string(r.Kind),
+		"PICKET_RUN":        r.run,
+		"PICKET_SEQ":        strconv.FormatInt(r.seq, 10),
+		"PICKET_TIME":       r.at.UTC().Format(auditTime),
+	}
+	put := func(name, value string) {
+		if value != "" {
+			f[name] = value
+		}
+	}
+	put("PICKET_ASSET", string(r.Ticket.Asset))
+	if r.Ticket.Task != "" {
+		f["PICKET_TICKET"] = r.Ticket.String()
+	}
+	if r.Token != 0 {
+		f["PICKET_TOKEN"] = strconv.FormatInt(r.Token, 10)
+	}
+	put("PICKET_FROM", string(r.From))
+	put("PICKET_TO", string(r.To))
+	put("PICKET_STEP", r.Step)
+	put("PICKET_CHANNEL", r.Channel)
+	put("PICKET_CALL", r.Call)
+	put("PICKET_CODE", r.Code)
+	put("PICKET_REASON", r.Reason)
+	put("PICKET_HOST", r.Host)
+	put("PICKET_AGENT_PID", pid)
+	put("PICKET_AGENT_UID", uid)
+	put("PICKET_DROPPED", spans(r.lost))
+	return f
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package sockapi
+
+import (
+	"net/http"
+
+	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// writes reports whether a call is one of those that the audit has a record of, be they accepted or refused. A heartbeat writes
+// nothing.
+func (r *route) writes() bool { return r.method != http.MethodGet && r.id != "heartbeat" }
+
+// refused records a write that was refused, whoever refused it: Redis, the engine, or this package before anyone was asked. What
+// was accepted the engine records.
+func (s *Server) refused(c *call, r *route, p *client.Problem) {
+	a := c.told
+	a.Kind, a.Call, a.Code, a.Agent, a.Reason = engine.AuditRefused, r.id, string(p.Code), c.by(), p.Detail
+	a.From = engine.State(p.State)
+	if p.Reason != "" {
+		a.Reason = p.Reason
+	}
+	if a.Ticket == (engine.TicketID{}) {
+		a.Ticket = c.ticket
+	}
+	if a.Channel == "" {
+		a.Channel = c.channel
+	}
+	if c.id != "" { // whose claim it is does not matter here
+		if claim, err := s.engine.GetClaim(c.id, 0); err == nil {
+			a.Ticket, a.Token = claim.Ticket, claim.Token
+		}
+	}
+	s.audit(a)
+}
