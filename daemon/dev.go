@@ -18,6 +18,7 @@ type Dev struct {
 	Config        Config // socket in Dir, state in Dir, Redis at RedisAddr, a channel "terminal" of type log
 	RedisAddr     string // unix:///path, for RunEmbeddedRedis
 	RedisPassword string // for RunEmbeddedRedis; never on a command line
+	AuditFile     string // for Options.Audit
 }
 
 // NewDev makes the folder, under $XDG_RUNTIME_DIR or else the folder for temporary files, and a configuration for it.
@@ -27,6 +28,7 @@ func NewDev() (Dev, error) {
 		return Dev{}, fmt.Errorf("cannot make a folder for the daemon: %w", err)
 	}
 	d := Dev{Dir: dir, RedisAddr: "unix://" + filepath.Join(dir, "redis.sock"), RedisPassword: rand.Text(), Config: DefaultConfig()}
+	d.AuditFile = filepath.Join(dir, "audit.jsonl")
 	passwordFile := filepath.Join(dir, "redis.password")
 	if err := os.WriteFile(passwordFile, []byte(d.RedisPassword+"\n"), 0o600); err != nil {
 		_ = os.RemoveAll(dir)

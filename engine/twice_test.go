@@ -119,7 +119,8 @@ func TestLostReplies(t *testing.T) {
 	proxy := redistest.Proxy(t, server.Addr())
 	c := client(proxy.Addr())
 	t.Cleanup(func() { _ = c.Close() })
-	e := (&fleet{t, c, "picket"}).host("host-a")
+	told := &auditLog{}
+	e := (&fleet{t, c, "picket"}).host("host-a", func(c *Config) { c.Audit = told.add })
 	lose := func(s script) {
 		if err := s.Load(t.Context(), c).Err(); err != nil {
 			t.Fatal(err)
@@ -140,6 +141,10 @@ func TestLostReplies(t *testing.T) {
 	names, _ := events(t, e, k.Ticket)
 	if want := []string{"claimed", "step", "finished"}; !slices.Equal(names, want) {
 		t.Errorf("events are %v, want %v", names, want)
+	}
+	want := []string{"claimed  INIT", "step INIT ASSET_OFFLINE", "finished ASSET_OFFLINE FINISHED"}
+	if got := told.moves(); !slices.Equal(got, want) {
+		t.Errorf("the audit has %q, want %q", got, want)
 	}
 }
 

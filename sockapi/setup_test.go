@@ -38,6 +38,7 @@ type host struct {
 	redis    redis.UniversalClient // nil without an engine
 	router   router
 	document *huma.OpenAPI
+	audit    *auditLog
 }
 
 // setup starts a server before a real engine, outbox and Redis.
@@ -50,7 +51,9 @@ func setup(t *testing.T) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
+	audit := &auditLog{}
 	e, err := engine.New(engine.Config{
+		Audit: audit.add,
 		Redis: rdb, Outbox: box, Host: "scan-01", TTL: 5 * time.Second, MaxHold: time.Hour, MaxHoldLimit: 24 * time.Hour,
 		Channels: []engine.Channel{{Name: "ops", Type: "log"}},
 		Render:   func(string, engine.Message) ([]byte, error) { return []byte("{}"), nil },
@@ -69,8 +72,8 @@ func setup(t *testing.T) *host {
 		_ = box.Close()
 		_ = rdb.Close()
 	})
-	h := serve(t, Config{Engine: e, Outbox: box})
-	h.redis = rdb
+	h := serve(t, Config{Engine: e, Outbox: box, Audit: audit.add})
+	h.redis, h.audit = rdb, audit
 	return h
 }
 

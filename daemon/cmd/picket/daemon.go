@@ -129,7 +129,12 @@ func runDev(ctx context.Context, dev daemon.Dev, out io.Writer) (err error) {
 		return err
 	}
 	defer redis.stop()
-	d, err := daemon.New(dev.Config, daemon.Options{Output: out})
+	audit, err := os.OpenFile(dev.AuditFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer audit.Close()
+	d, err := daemon.New(dev.Config, daemon.Options{Output: out, Audit: audit})
 	if err != nil {
 		return configError(err)
 	}
