@@ -36,7 +36,7 @@ type audit struct {
 
 	mu       sync.Mutex // guards what follows
 	seq      int64      // the last number that was given
-	lost     []span     // numbers that reached no journal, and of which no record tells yet
+	lost     []seqSpan     // numbers that reached no journal, and of which no record tells yet
 	full     bool       // the queue was full, and is not half empty yet
 	running  bool
 	stopping bool
@@ -50,10 +50,10 @@ type auditSink interface {
 	flush() error // is called when no record is waiting
 }
 
-// span is a row of numbers.
-type span struct{ first, last int64 }
+// seqSpan is a row of numbers.
+type seqSpan struct{ first, last int64 }
 
-func (s span) String() string {
+func (s seqSpan) String() string {
 	if s.first == s.last {
 		return strconv.FormatInt(s.first, 10)
 	}
@@ -91,7 +91,7 @@ func (a *audit) record(e engine.AuditEvent) {
 	}
 }
 
-func (a *audit) putLocked(e engine.AuditEvent, lost []span) {
+func (a *audit) putLocked(e engine.AuditEvent, lost []seqSpan) {
 	a.seq++
 	a.records.Inc()
 	if !a.full {
@@ -112,7 +112,7 @@ func (a *audit) loseLocked(seq int64) {
 		a.lost[n-1].last = seq
 		return
 	}
-	a.lost = append(a.lost, span{seq, seq})
+	a.lost = append(a.lost, seqSpan{seq, seq})
 }
 
 // tell puts a record of what was lost into the queue, when that is half empty again.

@@ -18,7 +18,7 @@ type auditRecord struct {
 	run  string // of the daemon
 	seq  int64
 	at   time.Time
-	lost []span // the numbers that a record of kind dropped tells of
+	lost []seqSpan // the numbers that a record of kind dropped tells of
 }
 
 // auditTime is the form of PICKET_TIME: RFC 3339 in UTC, with microseconds.
@@ -98,7 +98,7 @@ func describeAgent(agent string) string {
 	return "pid " + pid + " of uid " + uid
 }
 
-func spans(all []span) string {
+func spans(all []seqSpan) string {
 	texts := make([]string, len(all))
 	for i, s := range all {
 		texts[i] = s.String()
