@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -182,19 +183,24 @@ func (e *Engine) sweepHint(ctx context.Context, id TicketID, z redis.Z) (dropped
 			return false, nil
 		}
 		in, err := e.box.Get(outbox.Ref{Ticket: id.String(), ID: s.fields["intent"]})
-		if err != nil {
-			return false, e.adopt(id, &s)
+		if err == nil {
+			err = e.putBack(ctx, in, &s)
+		} else if errors.Is(err, outbox.ErrNotFound) {
+			err = nil
 		}
-		return false, e.putBack(ctx, in)
+		if err == nil {
+			err = e.adopt(id, &s)
+		}
+		return false, err
 	}
 	return true, e.drop(ctx, e.box.ID(), id, z)
 }
 
 // putBack tells a ticket what it knew before a failover brought it back to NOTIFYING: what became of an intent that is closed
-// here. Nothing of it is sent again.
-func (e *Engine) putBack(ctx context.Context, in outbox.Intent) error {
+// here. Nothing of that is sent again; what was not settled here, because another intent had taken its place, is adopted anew.
+func (e *Engine) putBack(ctx context.Context, in outbox.Intent, s *snapshot) error {
 	for name, d := range in.Channels {
-		if d.Status != outbox.Sent && d.Status != outbox.Dead {
+		if !d.Status.Settled() || string(d.Status) == s.fields["delivery."+name] {
 			continue
 		}
 		_, err := e.Outcome(ctx, outbox.Outcome{

@@ -25,10 +25,11 @@ func (s *Store) Begin(ref Ref, channel string, number int) error {
 // Record writes an outcome. For Pending and Unknown, due is when the channel is tried again; for a settled status it is when
 // the outcome is recorded on the ticket again if recorded is false.
 //
-// It is written on a closed intent too. What is Sent stays so: a later outcome of another kind changes nothing.
+// It is written on a closed intent too. What is Sent stays so, and what is settled stays settled: a later outcome of another kind
+// changes nothing.
 func (s *Store) Record(o Outcome, due time.Time, recorded bool) error {
 	return s.change(o.Ref, o.Channel, func(_ Origin, d *Delivery) error {
-		if d.Status == Sent && o.Status != Sent {
+		if d.Status == Sent && o.Status != Sent || d.Status.Settled() && !o.Status.Settled() {
 			return nil
 		}
 		d.Recorded = recorded || d.Recorded && d.Status == o.Status

@@ -26,6 +26,7 @@
 //	           Stage            Commit                            Shut
 //	(nothing) ──────▶ staged ───────────▶ committed ─────────────────────▶ closed ──▶ (nothing), when receipts expire
 //	                    │                  adopted ◀── Adopt, of what stands on the ticket
+//	                    │                     ▲──────────────────────────────┘ Adopt again: the ticket fell back
 //	                    └──▶ (nothing), by Discard
 //
 // # Rules
@@ -37,6 +38,8 @@
 //     discarded when it cannot be applied any more. The next call for the ticket settles it first.
 //   - A receipt (a channel that is Sent) is a fact. No later outcome replaces it, closing the intent does not end the duty to
 //     bring it to the ticket, and it stays for as long as terminal tickets do.
+//   - A ticket that a failover brought back to NOTIFYING is told what is settled here. What is not, because another intent had
+//     superseded it, is adopted again from the ticket.
 //   - On an at_most_once channel Begin refuses any channel but a pending one. What is found as sending after a crash is never
 //     sent again: it is parked for a person.
 //

@@ -45,7 +45,8 @@ func (s *Store) Commit(ref Ref) error {
 }
 
 // Adopt writes an intent whose content was taken from the ticket, sendable at once. If the store has an intent with this ID,
-// it is left as it is, but for a staged one, which is committed.
+// it is left as it is, but for a staged one, which is committed, and a closed one: the ticket fell back, so what is not settled
+// here either is sent after all. What is settled here stays so.
 func (s *Store) Adopt(in Intent) error {
 	if err := in.validate(); err != nil {
 		return err
@@ -62,6 +63,8 @@ func (s *Store) Adopt(in Intent) error {
 			return fmt.Errorf("cannot adopt %s for ticket %q: the outbox has it for ticket %q", in.ID, in.Ticket, h.Ticket)
 		case h.Origin == Staged:
 			return t.turn(h, Committed)
+		case h.Origin == Closed:
+			return t.revive(h, in)
 		}
 		return nil
 	})
@@ -142,21 +145,61 @@ func (t *tx) insert(in Intent, origin Origin) {
 		t.put(bodiesBucket, channelKey(in.ID, ""), in.Content)
 	}
 	for name, d := range in.Channels {
-		if d.Status == "" {
-			d.Status = Pending
+		t.putChannel(h, name, d)
+	}
+}
+
+// putChannel writes a channel of an intent, with its body.
+func (t *tx) putChannel(h *head, name string, d Delivery) {
+	if d.Status == "" {
+		d.Status = Pending
+	}
+	if d.Due.IsZero() {
+		d.Due = h.At
+	}
+	d.Due, d.At = wall(d.Due), wall(d.At)
+	t.putJSON(intentsBucket, channelKey(h.ID, name), d)
+	if d.isDue(h.Origin) {
+		t.addDue(h.Ref, name, d.Due)
+	}
+	if d.Body != nil {
+		t.put(bodiesBucket, channelKey(h.ID, name), d.Body)
+	}
+}
+
+// revive makes a closed intent sendable again on those of in's channels that are settled neither there nor here.
+func (t *tx) revive(h *head, in Intent) error {
+	kept, err := t.channels(h.ID)
+	if err != nil {
+		return err
+	}
+	revived := false
+	for name, d := range in.Channels {
+		if was, known := kept[name]; known {
+			was.Body, was.Due = d.Body, d.Due
+			d = was
 		}
-		if d.Due.IsZero() {
-			d.Due = in.At
+		if d.Status.Settled() {
+			continue
 		}
-		d.Due, d.At = wall(d.Due), wall(d.At)
-		t.putJSON(intentsBucket, channelKey(in.ID, name), d)
-		if d.isDue(origin) {
-			t.addDue(in.Ref, name, d.Due)
-		}
-		if d.Body != nil {
-			t.put(bodiesBucket, channelKey(in.ID, name), d.Body)
+		t.putChannel(h, name, d)
+		revived = true
+	}
+	if !revived {
+		return nil
+	}
+	for name, d := range kept { // what in has not is done on the ticket, or none of this host's, and has no body to send
+		switch _, given := in.Channels[name]; {
+		case given || d.Status.Settled():
+		case d.AtMostOnce && d.Status != Pending:
+			d.Status, d.Recorded = Parked, true
+			t.putJSON(intentsBucket, channelKey(h.ID, name), d)
+		default:
+			t.del(intentsBucket, channelKey(h.ID, name))
 		}
 	}
+	t.put(bodiesBucket, channelKey(h.ID, ""), in.Content)
+	return t.turn(h, Adopted)
 }
 
 // turn gives an intent another origin, and its channels the place among what is due that goes with it.
@@ -167,6 +210,9 @@ func (t *tx) turn(h *head, origin Origin) error {
 	}
 	was := h.Origin
 	t.count(h, -1)
+	if was == Closed {
+		h.ClosedAt = time.Time{}
+	}
 	h.Origin = origin
 	t.count(h, 1)
 	t.putJSON(intentsBucket, []byte(h.ID), h)

@@ -94,17 +94,21 @@ func TestStage_RefusesWhatKeysCannotHold(t *testing.T) {
 func TestAdopt_LeavesWhatItHas(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
-	staged, closed, fresh := newIntent("web-01/w48"), newIntent("web-01/w49"), newIntent("web-01/w50")
-	if err := errors.Join(s.Stage(staged), s.Stage(closed), s.Commit(closed.Ref), s.Shut(closed.Ref)); err != nil {
+	staged, closed, fresh, superseded := newIntent("web-01/w48"), newIntent("web-01/w49"), newIntent("web-01/w50"), newIntent("web-01/w51")
+	if err := errors.Join(s.Stage(staged), s.Stage(closed), s.Commit(closed.Ref),
+		s.Record(Outcome{Ref: closed.Ref, Channel: "ops", Number: 1, Status: Dead}, time.Now(), true), s.Shut(closed.Ref),
+		s.Adopt(superseded), s.Shut(superseded.Ref)); err != nil {
 		t.Fatal(err)
 	}
-	for in, want := range map[*Intent]Origin{&staged: Committed, &closed: Closed, &fresh: Adopted} {
+	for in, want := range map[*Intent]Origin{&staged: Committed, &closed: Closed, &fresh: Adopted, &superseded: Adopted} {
 		for range 2 {
 			if err := s.Adopt(*in); err != nil {
 				t.Fatal(err)
 			}
 			if got, err := s.Get(in.Ref); err != nil || got.Origin != want {
 				t.Errorf("after Adopt %s is %s and not %s, %v", in.Ticket, got.Origin, want, err)
+			} else if want != Closed && (string(got.Content) != string(in.Content) || string(got.Channels["ops"].Body) != string(in.Channels["ops"].Body)) {
+				t.Errorf("after Adopt %s has not what is to be sent", in.Ticket)
 			}
 		}
 	}

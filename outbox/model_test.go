@@ -88,6 +88,37 @@ func (m *model) change(ref Ref, channel string, fn func(*Intent, *Delivery) erro
 	return err
 }
 
+// revive is Adopt of what is closed.
+func (m *model) revive(has *Intent, in Intent) {
+	for name, d := range in.Channels {
+		if was, ok := has.Channels[name]; ok {
+			was.Due, was.Body = d.Due, d.Body
+			d = was
+		}
+		if d.Status == Pending || d.Status == Sending || d.Status == Unknown {
+			has.Channels[name], has.Content, has.Origin = d, in.Content, Adopted
+		}
+	}
+	if has.Origin == Closed {
+		return
+	}
+	for name, d := range has.Channels {
+		if _, given := in.Channels[name]; given || d.Status != Pending && d.Status != Sending && d.Status != Unknown {
+			continue
+		}
+		delete(has.Channels, name)
+		if d.AtMostOnce && d.Status != Pending {
+			d.Status, d.Recorded = Parked, true
+			has.Channels[name] = d
+		}
+	}
+	if len(m.closed) == 1 {
+		m.closed = nil
+	} else {
+		m.closed = slices.DeleteFunc(m.closed, func(id string) bool { return id == has.ID })
+	}
+}
+
 var errRefused = errors.New("refused")
 
 // agree compares errors by what callers tell apart.
@@ -183,6 +214,8 @@ func TestModel(t *testing.T) {
 					m.add(in, Adopted)
 				case want == nil && has.Origin == Staged:
 					has.Origin = Committed
+				case want == nil && has.Origin == Closed:
+					m.revive(has, in)
 				}
 			},
 			"Commit": func(t *rapid.T) {
@@ -242,7 +275,8 @@ func TestModel(t *testing.T) {
 				due := times.Draw(t, "due")
 				recorded := rapid.Bool().Draw(t, "recorded") && o.Status.Settled()
 				agree(t, s.Record(o, due, recorded), m.change(o.Ref, o.Channel, func(_ *Intent, d *Delivery) error {
-					if d.Status == Sent && o.Status != Sent {
+					settled := d.Status == Sent || d.Status == Dead || d.Status == Parked || d.Status == Discarded
+					if d.Status == Sent && o.Status != Sent || settled && (o.Status == Pending || o.Status == Unknown) {
 						return nil
 					}
 					d.Recorded = recorded || d.Status == o.Status && d.Recorded

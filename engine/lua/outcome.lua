@@ -2,16 +2,19 @@
 -- Copyright The Picket Authors
 --
 -- outcome: what became of an attempt. A receipt is a fact and is recorded in whatever state the ticket is; any other outcome
--- only as that of this very attempt.
+-- only as that of this very attempt, or, if it settles the channel, where none is under way: the ticket fell back.
 -- ARGV  17 status  18 when, ms of the host's clock  19 error; when sent, who did not get it all the same, or empty  20 flow and
 --       21 asset of a ticket that is made anew for a receipt
 -- Reply {OK, '1' if the ticket needs nothing more from this intent, else '0', 'applied', 'replayed' or 'superseded', from, to}
 
 local status, at = ARGV[17], ARGV[18]
 local t = redis.call('HMGET', TICKET, 'state', 'intent', 'intents', field('delivery'), field('attempt'), 'run', 'token',
-  'notification', field('receipt'))
+  'notification', field('receipt'), field('lease'))
 local state, was, token = t[1], t[4], t[7] or '0'
 local known = t[3] and string.find(' ' .. t[3] .. ' ', ' ' .. INTENT .. ' ', 1, true)
+
+local settles = status == 'dead' or status == 'parked' or status == 'discarded'
+local idle = was == 'pending' or was == 'unknown' or was == 'sending' and (tonumber(t[10]) or 0) <= tonumber(NOW)
 
 local function receipt(reason)
   event(TICKET, LOG, 'receipt', state, state, 'step', CHANNEL, 'host', HOST, 'agent', AGENT, 'token', token, 'reason', reason)
@@ -49,10 +52,10 @@ if status == 'sent' then
     touch(state)
     how = 'applied'
   end
-elseif state == 'NOTIFYING' and (was == 'sending' and t[5] == ATTEMPT or (was == 'pending' or was == 'unknown') and status == 'dead') then
+elseif state == 'NOTIFYING' and (was == 'sending' and t[5] == ATTEMPT or settles and idle) then
   redis.call('HSET', TICKET, field('delivery'), status, field('at'), at, field('host'), HOST, field('error'), ARGV[19])
   redis.call('HDEL', TICKET, field('lease'))
-  event(TICKET, LOG, (status == 'dead' or status == 'parked') and 'settled' or 'attempt', state, state, 'step', CHANNEL,
+  event(TICKET, LOG, settles and 'settled' or 'attempt', state, state, 'step', CHANNEL,
     'host', HOST, 'agent', AGENT, 'token', token, 'reason', status .. ': ' .. ARGV[19])
   state = settle()
   touch(state)
