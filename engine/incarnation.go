@@ -67,6 +67,7 @@ func (l *lookout) lookAtStores(ctx context.Context, masters []master) error {
 		}
 		found[key] = value
 	}
+	before := maps.Clone(l.stores)
 	for _, key := range slices.Sorted(maps.Keys(found)) {
 		if was, known := l.stores[key]; known && was != found[key] {
 			l.metrics.resets.Inc()
@@ -75,6 +76,11 @@ func (l *lookout) lookAtStores(ctx context.Context, masters []master) error {
 				"flushed, or replaced?), and run the tasks again whose tickets are missing", key))
 		}
 		l.stores[key] = found[key]
+	}
+	if !maps.Equal(before, l.stores) {
+		if err := l.keepStores(); err != nil {
+			l.log.Warn("a loss of Redis' data while no daemon runs will not be seen", "error", err)
+		}
 	}
 	return errors.Join(errs...)
 }

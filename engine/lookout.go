@@ -39,6 +39,9 @@ func newLookout(e *Engine) *lookout {
 }
 
 func (l *lookout) loop(ctx context.Context) {
+	if err := l.recallStores(); err != nil {
+		l.log.Warn("a loss of Redis' data while no daemon ran is not seen", "error", err)
+	}
 	for {
 		pause := lookEvery
 		if err := l.look(ctx); err != nil && transient(err) {

@@ -98,6 +98,7 @@ func tooOld(version string) bool {
 func (d *diagnosis) claims(u client.UserClaims) {
 	right := "release what is not needed, or raise claims.max_per_uid"
 	switch {
+	case u.Limit == 0: // an older daemon does not tell
 	case u.Most >= u.Limit:
 		d.wrong("claims", right, "one user has %d, as many as it may: its next is refused", u.Most)
 	case u.Most*100 >= u.Limit*claimsUsual:
@@ -130,8 +131,8 @@ func (d *diagnosis) outbox(ctx context.Context, cl *client.Client, o client.Outb
 		d.ok("outbox", "%d staged, %d ready", o.Staged, o.Ready)
 	}
 	for _, c := range []struct{ status, level, means, right string }{
-		{"parked", levelWrong, "may have arrived or not, and wait for a person", "find out whether they arrived, then picket outbox settle, retry or discard"},
-		{"dead", levelWarning, "were given up on a channel", "picket outbox ls --status dead says why; mend it, then picket outbox retry"},
+		{"parked", levelWrong, "parked until a person says whether it arrived", "find out whether they arrived, then picket outbox settle, retry or discard"},
+		{"dead", levelWarning, "given up on a channel", "picket outbox ls --status dead says why; mend it, then picket outbox retry"},
 	} {
 		list, err := cl.Outbox(ctx, c.status)
 		if err != nil {
@@ -139,7 +140,7 @@ func (d *diagnosis) outbox(ctx context.Context, cl *client.Client, o client.Outb
 			continue
 		}
 		if n := len(list.Intents); n > 0 {
-			d.add("outbox", c.level, c.right, "%s %s, as that for %s", plural(n, "notification", "notifications"), c.means, list.Intents[0].Ticket)
+			d.add("outbox", c.level, c.right, "%s %s; the oldest is of %s", plural(n, "notification is", "notifications are"), c.means, list.Intents[0].Ticket)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func (d *diagnosis) socket(path string) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		d.wrong("socket", "start the daemon (systemctl start picket), or name its socket: --socket, PICKET_SOCKET", "there is none at %s", path)
+		d.wrong("socket", "start the daemon (systemctl start picketd), or name its socket: --socket, PICKET_SOCKET", "there is none at %s", path)
 		return
 	case err != nil:
 		d.wrong("socket", "its folder must let this user pass", "%v", err)

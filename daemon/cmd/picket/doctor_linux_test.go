@@ -108,7 +108,7 @@ func TestDoctorSeesWhatTheDaemonTells(t *testing.T) {
 		"near limit":  {client.Status{Users: client.UserClaims{Most: 80, Limit: 100}}, "claims", levelWarning, "80 of 100"},
 		"at limit":    {client.Status{Users: client.UserClaims{Most: 100, Limit: 100}}, "claims", levelWrong, "100"},
 		"old intents": {client.Status{Outbox: client.OutboxStatus{Ready: 3, OldestAgeMS: 660_000}}, "outbox", levelWarning, "11m0s"},
-		"parked":      {client.Status{}, "outbox", levelWrong, "wait for a person, as that for web-01/w1"},
+		"parked":      {client.Status{}, "outbox", levelWrong, "1 notification is parked until a person says whether it arrived; the oldest is of web-01/w1"},
 		"gone":        {client.Status{Fleet: []client.Member{{ID: "dead"}, {ID: "x", Host: "b", Lives: true}}}, "fleet", levelWarning, "dead"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/redis/go-redis/v9"
+)
+
+func init() { contract["a lost data set is an alarm"] = lostStoreIsAnAlarm }
+
+func lostStoreIsAnAlarm(t *testing.T, s *store) {
+	f := s.fleet(t)
+	a, b := f.frozen("a"), f.frozen("b")
+	for range 2 {
+		look(t, a)
+		look(t, b)
+	}
+	masters, err := a.masters(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, cluster := s.Client.(*redis.ClusterClient); cluster && len(masters) != 3 || len(a.lookout.stores) != len(masters) {
+		t.Fatalf("%d masters have the keys %v", len(masters), a.lookout.stores)
+	}
+	if err := a.Probe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	look(t, a)
+	wantAlarms(t, a)
+	last := slices.Max(slices.Collect(maps.Keys(a.lookout.stores)))
+	if err := s.Client.Del(t.Context(), last).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		look(t, a)
+		look(t, b)
+	}
+	for _, e := range []*Engine{a, b} {
+		wantAlarms(t, e, AlarmStoreReset)
+		if n := testutil.ToFloat64(e.metrics.resets); n != 1 {
+			t.Errorf("it was counted %v times", n)
+		}
+	}
+}
+
+func TestARedisThatStartsEmptyIsAnAlarm(t *testing.T) {
+	t.Parallel()
+	f, server := setup(t)
+	log := &logged{}
+	e := f.host("a", func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+	eventually(t, "the incarnation is made", func() bool { return f.client.Exists(t.Context(), e.keys.store(0)).Val() == 1 })
+	look(t, f.frozen("b"))
+	server.Restart()
+	eventually(t, "the alarm is raised", func() bool { return slices.Contains(alarmed(e), AlarmStoreReset) })
+	if !strings.Contains(log.String(), "level=ERROR msg=\"Redis lost its data: picket:store:0 ") {
+		t.Errorf("the log is %s", log)
+	}
+}
+
+func TestAStoreThatWasLostWhileNoDaemonRanIsAnAlarm(t *testing.T) {
+	t.Parallel()
+	f, server := setup(t)
+	folder := t.TempDir()
+	run := func(damage string) *Engine {
+		t.Helper()
+		e := f.frozen("a", func(c *Config) { c.StateDir = folder })
+		if damage != "" {
+			if err := os.WriteFile(e.storesFile(), []byte(damage), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := e.lookout.recallStores(); (err != nil) != (damage != "") {
+			t.Error(err)
+		}
+		look(t, e)
+		return e
+	}
+	wantAlarms(t, run(""))
+	wantAlarms(t, run(""))
+	wantAlarms(t, run("{"))
+	server.Restart()
+	wantAlarms(t, run(""), AlarmStoreReset)
+	wantAlarms(t, run(""))
+}
