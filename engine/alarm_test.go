@@ -33,13 +33,6 @@ func look(t *testing.T, e *Engine) {
 	}
 }
 
-// TestAStoreThatWasLostWhileNoDaemonRanIsAnAlarm: a host that boots starts both anew.
-// TestF13_LocksThatAllRunOutAtOnceLetNobodyWriteTwice: what a step of Redis' clock does to them.
-// tokenBackIsAnAlarm writes an older grant, as a failover brings it.
-// TestF12_ARedisThatFallsBackIsAnAlarm: the server comes back with what it had on disk, which is older than the claim.
-// TestTokensForgetTheOldest: two generations, so that memory is bounded.
-// TestF13_ASlowAnswerIsNoDrift: what a round trip leaves open is not held against the clocks.
-// TestF13_AClockStepIsTold needs a Redis whose clock can be set.
 // logged is what was logged.
 type logged struct {
 	mu sync.Mutex

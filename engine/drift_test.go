@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
+// TestF13_LocksThatAllRunOutAtOnceLetNobodyWriteTwice: what a step of Redis' clock does to them.
 func TestF13_LocksThatAllRunOutAtOnceLetNobodyWriteTwice(t *testing.T) {
 	t.Parallel()
 	f, _ := setup(t)
@@ -71,6 +72,7 @@ func TestF13_DriftBetweenHostAndRedisIsAnAlarm(t *testing.T) {
 	}
 }
 
+// TestF13_ASlowAnswerIsNoDrift: what a round trip leaves open is not held against the clocks.
 func TestF13_ASlowAnswerIsNoDrift(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -88,6 +90,7 @@ func TestF13_ASlowAnswerIsNoDrift(t *testing.T) {
 	}
 }
 
+// TestF13_AClockStepIsTold needs a Redis whose clock can be set.
 func TestF13_AClockStepIsTold(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/picketd/picket/engine/redistest"
 )
 
 func init() { contract["a lost data set is an alarm"] = lostStoreIsAnAlarm }
@@ -66,6 +68,7 @@ func TestARedisThatStartsEmptyIsAnAlarm(t *testing.T) {
 	}
 }
 
+// TestAStoreThatWasLostWhileNoDaemonRanIsAnAlarm: a host that boots starts both anew.
 func TestAStoreThatWasLostWhileNoDaemonRanIsAnAlarm(t *testing.T) {
 	t.Parallel()
 	f, server := setup(t)
@@ -90,4 +93,26 @@ func TestAStoreThatWasLostWhileNoDaemonRanIsAnAlarm(t *testing.T) {
 	server.Restart()
 	wantAlarms(t, run(""), AlarmStoreReset)
 	wantAlarms(t, run(""))
+}
+
+// TestProbeAsksEachMaster: one that is full is seen, though the others take writes.
+func TestProbeAsksEachMaster(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartCluster(t)
+	c := client(cluster.Addrs()...)
+	t.Cleanup(func() { _ = c.Close() })
+	e := (&fleet{t, c, "picket"}).frozen("a")
+	eventually(t, "every master takes writes", func() bool { return e.Probe(t.Context()) == nil })
+	for _, s := range cluster.Servers {
+		one := s.Client()
+		if err := one.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.Probe(t.Context()); err == nil || !strings.Contains(err.Error(), "out of memory") {
+			t.Errorf("with %s full: %v", s.Addr(), err)
+		}
+		if err := one.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 
 func init() { contract["F12 a token that goes back is an alarm"] = tokenBackIsAnAlarm }
 
+// tokenBackIsAnAlarm writes an older grant, as a failover brings it.
 func tokenBackIsAnAlarm(t *testing.T, s *store) {
 	e := s.fleet(t).frozen("a")
 	c, _ := claimed(t, e, "web-01", "t1")
@@ -38,6 +39,7 @@ func tokenBackIsAnAlarm(t *testing.T, s *store) {
 	}
 }
 
+// TestF12_ARedisThatFallsBackIsAnAlarm: the server comes back with what it had on disk, which is older than the claim.
 func TestF12_ARedisThatFallsBackIsAnAlarm(t *testing.T) {
 	t.Parallel()
 	f, server := setup(t)
@@ -73,6 +75,7 @@ func TestF12_AGrantThatIsGoneIsAnAlarm(t *testing.T) {
 	wantAlarms(t, e, AlarmTokenBack)
 }
 
+// TestTokensForgetTheOldest: two generations, so that memory is bounded.
 func TestTokensForgetTheOldest(t *testing.T) {
 	t.Parallel()
 	var known tokens

@@ -113,7 +113,7 @@ func (d *diagnosis) examine(c *cli.Context) (answered bool) {
 }
 
 func (d *diagnosis) print(w io.Writer) {
-	t := table{{"CHECK", "", "FOUND"}}
+	t := table{{"CHECK", "RESULT", "FOUND"}}
 	for _, f := range d.Findings {
 		t.row(f.Check, f.Level, f.Found)
 		if f.Right != "" {

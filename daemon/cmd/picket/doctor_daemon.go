@@ -80,7 +80,7 @@ func (d *diagnosis) redis(r client.RedisStatus) {
 	case max(*offset, -*offset) > driftUsual:
 		d.wrong("clocks", "set both by NTP", "Redis' clock is %s from this host's", millis(*offset))
 	default:
-		d.ok("clocks", "Redis' clock is at least %s from this host's", millis(*offset))
+		d.ok("clocks", "Redis' clock and this host's agree within %s", millis(driftUsual))
 	}
 }
 
