@@ -96,11 +96,12 @@ func (a *Agent) claimAsset(ctx context.Context, asset string) (client.ClaimRespo
 // releaseTimeout bounds the release at the end; the daemon also frees the lock when it sees this process end.
 const releaseTimeout = 2 * time.Second
 
-// release lets go of a claim, on a context of its own. Where it fails, the lock's end does it.
-func (a *Agent) release(claim client.Claim, log *slog.Logger) {
+// release lets go of a claim, on a context of its own. Where it fails, the lock's end does it; of one that is lost that is no
+// wonder.
+func (a *Agent) release(claim client.Claim, log *slog.Logger, lost bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
-	if err := a.client.Release(ctx, claim.ID); err != nil {
+	if err := a.client.Release(ctx, claim.ID); err != nil && !lost {
 		log.Warn("cannot release the claim", "error", err)
 	}
 }

@@ -101,7 +101,7 @@ func (j *job) assess(ctx context.Context) (result, error) {
 		return out, err
 	}
 	out.State = stateFinished
-	out.Summary = cutText(fmt.Sprintf("not told again: %s told it on %s; %s", told.Ticket, told.At.UTC().Format(time.DateTime), out.Summary), maxSummary)
+	out.Summary = cutText(fmt.Sprintf("not told again: %s told it at %s; %s", told.Ticket, told.At.UTC().Format(moment), out.Summary), maxSummary)
 	addition, err := encode(map[string]any{"told_by": told})
 	if err != nil {
 		return result{}, err

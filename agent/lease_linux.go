@@ -29,10 +29,13 @@ type lease struct {
 	ended  sync.WaitGroup
 }
 
+// firstLook bounds the call that tells when the trust in a new claim ends.
+const firstLook = 5 * time.Second
+
 // hold begins a lease. The margin is what lies between the end of trust and the end of the lock. A sign of life goes out three
 // times in a heartbeat.
 func hold(parent context.Context, cl *client.Client, claim client.Claim, margin, heartbeat time.Duration) (*lease, error) {
-	ctx, cancel := context.WithTimeout(parent, time.Second)
+	ctx, cancel := context.WithTimeout(parent, firstLook)
 	first := Look(ctx, cl, claim.ID, 0) // the answer to a claim does not tell when the trust began
 	cancel()
 	switch {

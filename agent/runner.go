@@ -42,7 +42,8 @@ type attempted struct {
 type run struct {
 	a        *Agent
 	counts   Counts
-	waiting  []*entry
+	fresh    []*entry // not tried yet
+	later    []*entry // tried, and to be tried again; the one due first comes first
 	running  int
 	progress time.Time // when something was last settled or recorded
 	results  chan attempted
@@ -55,7 +56,7 @@ func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, assets []stri
 	r := &run{a: a, results: make(chan attempted), progress: time.Now()}
 	r.counts = Counts{Total: len(assets), Began: time.Now()}
 	for _, i := range rand.Perm(len(assets)) {
-		r.waiting = append(r.waiting, &entry{asset: assets[i], last: Result{Asset: assets[i], Task: a.options.Task}})
+		r.fresh = append(r.fresh, &entry{asset: assets[i], last: Result{Asset: assets[i], Task: a.options.Task}})
 	}
 	stop := stopping
 	for stopped := false; ; {
@@ -63,7 +64,7 @@ func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, assets []stri
 			r.begin(ctx, stopping)
 		}
 		r.tell()
-		if r.running == 0 && (stopped || len(r.waiting) == 0 || r.overdue()) {
+		if r.running == 0 && (stopped || len(r.fresh)+len(r.later) == 0 || r.overdue()) {
 			r.abandon(stopped)
 			return r.counts
 		}
@@ -83,27 +84,31 @@ func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, assets []stri
 
 // begin starts what is due, as much as may run at a time.
 func (r *run) begin(ctx context.Context, stopping <-chan struct{}) {
-	now := time.Now()
-	slices.SortStableFunc(r.waiting, func(a, b *entry) int { return a.due.Compare(b.due) })
-	for r.running < r.a.options.Parallel && len(r.waiting) > 0 && !r.waiting[0].due.After(now) {
-		e := r.waiting[0]
-		r.waiting = r.waiting[1:]
-		r.running++
+	for now := time.Now(); r.running < r.a.options.Parallel; r.running++ {
+		from := &r.fresh
+		if len(r.later) > 0 && !r.later[0].due.After(now) {
+			from = &r.later
+		}
+		if len(*from) == 0 {
+			return
+		}
+		e := (*from)[0]
+		*from = (*from)[1:]
 		go func() { r.results <- r.a.attempt(ctx, stopping, e) }()
 	}
 }
 
-// overdue reports whether nothing has moved for as long as this run is patient, and nothing is due that was not tried yet.
+// overdue reports whether nothing is left but what others have, and nothing has moved for as long as this run is patient.
 func (r *run) overdue() bool {
-	return time.Since(r.progress) >= r.a.options.GiveUp && r.waiting[0].tries > 0
+	return len(r.fresh) == 0 && time.Since(r.progress) >= r.a.options.GiveUp
 }
 
 // pause is how long nothing is to be begun.
 func (r *run) pause(stopped bool) time.Duration {
-	if stopped || len(r.waiting) == 0 || r.running >= r.a.options.Parallel {
+	if stopped || len(r.later) == 0 || r.running >= r.a.options.Parallel {
 		return time.Hour // a result comes first
 	}
-	until := time.Until(r.waiting[0].due)
+	until := time.Until(r.later[0].due)
 	if r.running == 0 {
 		until = min(until, r.a.options.GiveUp-time.Since(r.progress))
 	}
@@ -134,12 +139,13 @@ func (r *run) settle(done attempted) {
 	}
 	e.tries++
 	e.due = time.Now().Add(max(delay, 50*time.Millisecond))
-	r.waiting = append(r.waiting, e)
+	at, _ := slices.BinarySearchFunc(r.later, e.due, func(o *entry, due time.Time) int { return o.due.Compare(due) })
+	r.later = slices.Insert(r.later, at, e)
 }
 
 // abandon reports what is left: as stopped, or as held.
 func (r *run) abandon(stopped bool) {
-	for _, e := range r.waiting {
+	for _, e := range slices.Concat(r.later, r.fresh) {
 		if stopped {
 			e.last.Outcome, e.last.Error = Stopped, orElse(e.last.Error, errStopping.Error())
 			r.counts.add(e.last)
@@ -147,18 +153,13 @@ func (r *run) abandon(stopped bool) {
 		r.a.options.Report(e.last)
 	}
 	if stopped {
-		r.waiting = nil
+		r.later = nil
 	}
 	r.tell()
 }
 
 func (r *run) tell() {
-	r.counts.Running, r.counts.Held = r.running, 0
-	for _, e := range r.waiting {
-		if e.tries > 0 {
-			r.counts.Held++
-		}
-	}
+	r.counts.Running, r.counts.Held = r.running, len(r.later)
 	r.a.options.Counts(r.counts)
 }
 
@@ -174,6 +175,8 @@ func (a *Agent) attempt(ctx context.Context, stopping <-chan struct{}, e *entry)
 		}
 		if ctx.Err() != nil {
 			err = errStopping
+		} else if transient(err) {
+			a.options.Log.Warn("cannot claim: tried again later", "asset", e.asset, "task", a.options.Task, "error", err)
 		}
 		done.again = r.settle(err)
 		return done
@@ -198,8 +201,9 @@ func (a *Agent) attempt(ctx context.Context, stopping <-chan struct{}, e *entry)
 	done.lost, done.progress = isLost(err), j.recorded > 0
 	if done.lost {
 		log.Warn("the claim was lost: the asset is tried again later", "error", err)
-	} else if !j.released {
-		a.release(j.claim, log)
+	}
+	if !j.released {
+		a.release(j.claim, log, done.lost) // one that only this side has given up would else be held against it
 	}
 	done.again = r.settle(err)
 	return done

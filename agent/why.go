@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -21,6 +20,9 @@ type Explanation struct {
 	Words    []string        `json:"words"`     // the same for people, line by line
 }
 
+// moment is how a time is written for people, with its zone.
+const moment = "2006-01-02 15:04:05 MST"
+
 // Why explains a ticket from what is recorded in it.
 func Why(t client.Ticket) Explanation {
 	x := Explanation{Ticket: t.ID, State: t.State, Words: []string{}}
@@ -29,7 +31,7 @@ func Why(t client.Ticket) Explanation {
 	}
 	for _, name := range []string{stepOnline, stepVuln, stepIntel} {
 		if s, ok := t.Steps[name]; ok {
-			say("%s: %s, recorded by %s at %s", name, orElse(s.Summary, s.State), s.Host, s.At.UTC().Format(time.DateTime))
+			say("%s: %s, recorded by %s at %s", name, orElse(s.Summary, s.State), s.Host, s.At.UTC().Format(moment))
 		}
 	}
 	step, ok := t.Steps[stepAssess]
@@ -52,10 +54,10 @@ func Why(t client.Ticket) Explanation {
 	}
 	if f.ToldBy != nil {
 		say("People were not told again: %s told them the same at %s, and it is not repeated for %s.",
-			f.ToldBy.Ticket, f.ToldBy.At.UTC().Format(time.DateTime), f.ToldBy.Repeat)
+			f.ToldBy.Ticket, f.ToldBy.At.UTC().Format(moment), f.ToldBy.Repeat)
 	}
 	if n := t.Notification; n != nil {
-		say("People were told (%s) at %s: %s", n.Severity, n.At.UTC().Format(time.DateTime), n.Title)
+		say("People were told (%s) at %s: %s", n.Severity, n.At.UTC().Format(moment), n.Title)
 	}
 	return x
 }

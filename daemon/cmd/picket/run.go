@@ -205,13 +205,13 @@ func newRunOutput(c *cli.Context) *runOutput {
 	return out
 }
 
-// logger logs to standard error: text above the line of progress, JSON without a terminal. On a terminal only what went wrong
+// logger logs to standard error: text above the line of progress, else to the journal or as JSON. On a terminal only what went wrong
 // is of interest: the line shows the rest.
 func (o *runOutput) logger() *slog.Logger {
 	if o.progress != nil {
 		return slog.New(slog.NewTextHandler(o.errs, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
-	return slog.New(slog.NewJSONHandler(o.errs, nil))
+	return agent.NewLogger(o.errs)
 }
 
 func (o *runOutput) report(r agent.Result) {

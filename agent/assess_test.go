@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+// jobOn is a job on a ticket whose vuln step has these findings, with what a configuration says beside that step.
+func jobOn(t *testing.T, config string, all ...findings.Finding) *job {
+	t.Helper()
+	c, err := load(t, "[step.vuln]\ncommand = [\"x\"]\n"+config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, problems := c.compile(nil)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	k, err := openCatalogues(c.Step.Intel, time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC), quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts, err := encode(factsOf(all))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &job{
+		a: &Agent{config: c, plan: p, catalogues: k}, log: quiet,
+		ticket: client.Ticket{
+			ID: "web-01/w48", Asset: "web-01", Task: "w48", State: stateChecked,
+			Steps: map[string]client.Step{stepVuln: {State: stateChecked, Facts: facts}},
+		},
+	}
+}
+
+func decoded[T any](t *testing.T, facts json.RawMessage) (v T) {
+	t.Helper()
+	if err := json.Unmarshal(facts, &v); err != nil {
+		t.Fatalf("%s: %v", facts, err)
+	}
+	return v
+}
+
+func TestTheRiskIsDecidedFromTheFindings(t *testing.T) {
+	t.Parallel()
+	critical := findings.Finding{ID: "CVE-2021-44228", Severity: "critical", CVSS: 10}
+	low := findings.Finding{ID: "CVE-2020-0001", Severity: "low", CVSS: 2.1}
+	scoreless := findings.Finding{ID: "exposed-panel", Severity: "critical"}
+	exploited := findings.Finding{ID: "CVE-2020-0002", Severity: "medium", CVSS: 5, KEV: true}
+	likely := findings.Finding{ID: "CVE-2020-0003", Severity: "medium", CVSS: 5, EPSS: 0.7}
+	for _, c := range []struct {
+		condition string
+		all       []findings.Finding
+		high      bool
+		summary   string
+	}{
+		{"", nil, false, "no high risk: nothing found"},
+		{"", []findings.Finding{low}, false, "no high risk: 1 finding, CVSS 2.1"},
+		{"", []findings.Finding{low, critical}, true, "high risk: max_cvss >= 9 (max_cvss is 10)"},
+		{"", []findings.Finding{scoreless}, true, "high risk: max_cvss >= 9 (max_cvss is 9)"},
+		{"", []findings.Finding{exploited}, true, "high risk: kev (kev is true)"},
+		{"", []findings.Finding{likely}, true, "high risk: epss >= 0.5 (epss is 0.7)"},
+		{"critical + high > 1", []findings.Finding{critical}, false, ""},
+		{"critical > 0 and low > 0", []findings.Finding{critical, low}, true, "high risk: critical > 0 (critical is 1); low > 0 (low is 1)"},
+		{"count > 1", []findings.Finding{critical, low}, true, "high risk: count > 1 (count is 2)"},
+		{"count(findings, .cvss > 5) > 1", []findings.Finding{critical, low}, false, ""},
+		{"any(findings, .id startsWith 'CVE-2021' && .severity == 'critical')", []findings.Finding{low, critical}, true, ""},
+		{"not (max_cvss < 9)", []findings.Finding{critical}, true, ""},
+		{"asset == 'web-01' && max_cvss > 1", []findings.Finding{low}, true, ""},
+		{"unknown > 0", []findings.Finding{{ID: "x", Severity: "unknown"}}, true, ""},
+	} {
+		config := ""
+		if c.condition != "" {
+			config = fmt.Sprintf("[step.assess]\nhigh_risk = %q\n", c.condition)
+		}
+		got, err := jobOn(t, config, c.all...).assess(t.Context())
+		state := stateFinished
+		if c.high {
+			state = stateHighRisk
+		}
+		f := decoded[assessFacts](t, got.Facts)
+		if err != nil || got.State != state || f.HighRisk != c.high || c.summary != "" && got.Summary != c.summary || len(f.Parts) == 0 {
+			t.Errorf("%q over %v: %+v, %v", c.condition, c.all, got, err)
+		}
+	}
+	if _, err := jobOn(t, "[step.assess]\nhigh_risk = \"findings[0].cvss > 9\"\n").assess(t.Context()); err == nil ||
+		!strings.HasPrefix(err.Error(), "cannot decide whether the risk is high (step.assess.high_risk): index out of range") {
+		t.Errorf("of no findings: %v", err)
+	}
+}
+
+// TestIntelligenceIsAskedWhereItIsNeeded: of the CVEs, also those among the aliases and those for which the facts had no room.
+func TestIntelligenceIsAskedWhereItIsNeeded(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	kev, epss := filepath.Join(dir, "kev.json"), filepath.Join(dir, "epss.csv.gz")
+	catalogue := `{"catalogVersion": "2026.11.27", "dateReleased": "2026-11-27T17:00:00.0000Z", "count": 1, "vulnerabilities": [{"cveID": "CVE-2020-0009"}]}`
+	if err := os.WriteFile(kev, []byte(catalogue), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(epss)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := gzip.NewWriter(f)
+	fmt.Fprint(z, "#model_version:v2025.03.14,score_date:2026-11-01T12:55:00Z\ncve,epss,percentile\nCVE-2020-0001,0.91,0.99\n")
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	config := fmt.Sprintf("[step.intel]\nkev = %q\nepss = %q\nwhen = \"max_cvss >= 7\"\n", kev, epss)
+
+	j := jobOn(t, config, findings.Finding{ID: "CVE-2020-0001", Severity: "low", CVSS: 3})
+	e, err := evidenceOf(j.ticket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if needed, skipped, err := j.needsIntel(e); needed || skipped != "max_cvss >= 7 does not hold" || err != nil {
+		t.Errorf("below the condition: %v, %q, %v", needed, skipped, err)
+	}
+	got, err := j.assess(t.Context())
+	if f := decoded[assessFacts](t, got.Facts); err != nil || f.Intel.Used || f.Intel.Skipped != "max_cvss >= 7 does not hold" || f.HighRisk {
+		t.Errorf("assessed without: %s, %v", got.Facts, err)
+	}
+
+	// So many that the facts have no room for the last, which is known to be exploited.
+	all := []findings.Finding{{ID: "GHSA-x", Severity: "high", CVSS: 7.5, Aliases: []string{"cve-2020-0001"}}}
+	for i := range 2500 {
+		all = append(all, findings.Finding{ID: fmt.Sprintf("CVE-2019-%05d", i), Severity: "low", CVSS: 1, Title: strings.Repeat("t", 180)})
+	}
+	all = append(all, findings.Finding{ID: "CVE-2020-0009", Severity: "info"})
+	j = jobOn(t, config, all...)
+	vuln := decoded[vulnFacts](t, j.ticket.Steps[stepVuln].Facts)
+	if vuln.Omitted == 0 || vuln.Count != len(all) || vuln.Low != 2500 || len(j.ticket.Steps[stepVuln].Facts) > maxFacts {
+		t.Fatalf("%d findings, %d left out, in %d bytes", vuln.Count, vuln.Omitted, len(j.ticket.Steps[stepVuln].Facts))
+	}
+	got, err = j.intel(t.Context())
+	facts := decoded[intelFacts](t, got.Facts)
+	if err != nil || got.State != stateChecked || !facts.KEV || facts.EPSS != 0.91 || facts.EPSSID != "CVE-2020-0001" ||
+		facts.KEVDate != "2026-11-27" || facts.EPSSDate != "2026-11-01" || fmt.Sprint(facts.KEVIDs, facts.Old) != "[CVE-2020-0009] [epss]" ||
+		facts.Findings[0].EPSS != 0.91 || len(got.Facts) > maxFacts {
+		facts.Findings = nil
+		t.Errorf("intel: %+v, %v", facts, err)
+	}
+	j.ticket.Steps[stepIntel] = client.Step{State: stateChecked, Facts: got.Facts}
+	got, err = j.assess(t.Context())
+	if want := "high risk: kev (kev is true, CVE-2020-0009); epss >= 0.5 (epss is 0.91 of CVE-2020-0001)"; err != nil || got.Summary != want {
+		t.Errorf("assessed: %s, %v", got.Summary, err)
+	}
+	j.ticket.Steps[stepAssess] = client.Step{State: got.State, Facts: got.Facts, Summary: got.Summary}
+	words := strings.Join(Why(j.ticket).Words, "\n")
+	for _, want := range []string{"yes  kev (kev is true, CVE-2020-0009)", "KEV of 2026-11-27, EPSS of 2026-11-01.", "It was old then: epss."} {
+		if !strings.Contains(words, want) {
+			t.Errorf("it is explained without %q:\n%s", want, words)
+		}
+	}
+
+	c := IntelConfig{EPSS: epss, MaxAge: 1}
+	if _, err := openCatalogues(c, time.Now(), quiet); err == nil || !strings.Contains(err.Error(), "is older than max_age") {
+		t.Errorf("an old catalogue: %v", err)
+	}
+}
+
+func TestANotificationFitsTheAPIsLimits(t *testing.T) {
+	t.Parallel()
+	var all []findings.Finding
+	for i := range 900 {
+		all = append(all, findings.Finding{ID: fmt.Sprintf("CVE-2019-%05d", i), Severity: "high", CVSS: 7.5, Title: strings.Repeat("漏", 50) + "\x1b"})
+	}
+	all = append(all, findings.Finding{ID: "CVE-2021-44228", Severity: "critical", CVSS: 10})
+	for name, config := range map[string]string{
+		"default":  "",
+		"long":     "[notification]\ntitle = \"{{range .Findings}}{{.Title}}\\n{{end}}\"\ntext = \"{{range .Findings}}{{.ID}} {{.Title}}\\n{{end}}\"",
+		"too long": "[notification]\ntitle = \"{{\\\"\\\"}}\"\ntext = '{{printf \"%040000d\" 1}}'",
+		"empty":    "[notification]\ntext = '{{\"\"}}'",
+	} {
+		j := jobOn(t, config, all...)
+		out, err := j.assess(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.ticket.Steps[stepAssess] = client.Step{State: out.State, Facts: out.Facts}
+		n, err := j.notification()
+		if err != nil || n.Title == "" || n.Text == "" || len(n.Title) > maxTitle || len(n.Text) > maxText || len(n.Facts) > maxFacts ||
+			strings.ContainsAny(n.Title, "\n\x1b") || strings.Contains(n.Text, "\x1b") || !utf8.ValidString(n.Title+n.Text) || n.Severity != "critical" {
+			t.Errorf("%s: %q, %d bytes, %v", name, n.Title, len(n.Text), err)
+		}
+		if name == "default" || name == "long" {
+			first, last := strings.Index(n.Text, "CVE-2021-44228"), n.Text[strings.LastIndexByte(n.Text, '\n')+1:]
+			var left int
+			_, err := fmt.Sscanf(last, "… and %d more", &left)
+			if shown := strings.Count(n.Text, "CVE-"); first < 0 || first > strings.Index(n.Text, "CVE-2019") || err != nil || shown+left != len(all) {
+				t.Errorf("%s: the worst is at %d, %d are shown, and it ends with %q", name, first, shown, last)
+			}
+		}
+		again, err := j.notification()
+		if err != nil || again.Text != n.Text || string(again.Facts) != string(n.Facts) {
+			t.Errorf("%s: it is not the same each time", name)
+		}
+	}
+}
+
+// TestFiguresAndDigest: they are over all findings, in whatever order.
+func TestFiguresAndDigest(t *testing.T) {
+	t.Parallel()
+	a := findings.Finding{ID: "A", Severity: "high", CVSS: 7.1, Location: "x"}
+	b := findings.Finding{ID: "B", Severity: "low"}
+	one, two := factsOf([]findings.Finding{a, b}), factsOf([]findings.Finding{b, a})
+	if one.Digest != two.Digest || one.MaxCVSS != 7.1 || one.High != 1 || one.Low != 1 || one.Findings[0].ID != "A" {
+		t.Errorf("%+v and %+v", one, two)
+	}
+	b.Location = "y"
+	if factsOf([]findings.Finding{a, b}).Digest == one.Digest {
+		t.Error("another place is the same")
+	}
+	if f := factsOf(nil); f.Findings == nil || f.Count != 0 || f.sentence() != "nothing found" {
+		t.Errorf("of nothing: %+v", f)
+	}
+}

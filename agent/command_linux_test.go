@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// shell runs a script and returns what it wrote to standard output and what was logged.
+func shell(ctx context.Context, in invocation, script string, args ...string) (out string, logged []string, err error) {
+	var mu sync.Mutex
+	in.argv = append([]string{"/bin/sh", "-c", script, "sh"}, args...)
+	in.env = os.Environ()
+	in.stderr = func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		logged = append(logged, line)
+	}
+	if in.okExit == nil {
+		in.okExit = []int{0}
+	}
+	if in.limit == 0 {
+		in.limit = 1 << 20
+	}
+	if in.consume == nil {
+		in.consume = func(r io.Reader) error {
+			b, err := io.ReadAll(r)
+			out = string(b)
+			return err
+		}
+	}
+	err = in.run(ctx)
+	return out, logged, err
+}
+
+func alive(t *testing.T, file string) bool {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	return err == nil && !strings.HasPrefix(rest, "Z")
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+func TestACommandIsGivenTheTicketAndItsArguments(t *testing.T) {
+	t.Parallel()
+	asset := "web 01'; \"$(id)\" \\\n*"
+	out, logged, err := shell(t.Context(), invocation{stdin: []byte(`{"id": "x"}`)}, `cat; printf '|%s|%d' "$1" $#; echo to the log >&2`, asset)
+	if want := `{"id": "x"}|` + asset + `|1`; err != nil || out != want {
+		t.Errorf("it got %q, %v, want %q", out, err, want)
+	}
+	if !slices.Equal(logged, []string{"to the log"}) {
+		t.Errorf("logged was %q", logged)
+	}
+}
+
+func TestHowACommandEndsIsTold(t *testing.T) {
+	t.Parallel()
+	reading := errors.New("cut off")
+	refuse := func(io.Reader) error { return reading }
+	for name, c := range map[string]struct {
+		script string
+		in     invocation
+		want   string
+		is     error
+	}{
+		"good":             {"echo", invocation{}, "", nil},
+		"its own good":     {"exit 2", invocation{okExit: []int{0, 2}}, "", nil},
+		"a code":           {"echo why >&2; exit 2", invocation{}, "/bin/sh ended with 2, which is not among ok_exit [0]: why", nil},
+		"a signal":         {"kill -9 $$", invocation{}, "/bin/sh was ended by signal 9 (killed)", nil},
+		"later":            {"exit 75", invocation{}, "", errLater},
+		"not whole":        {"echo x", invocation{consume: refuse}, "the output of /bin/sh cannot be used: cut off", reading},
+		"not whole, code":  {"echo x; exit 2", invocation{consume: refuse}, "/bin/sh ended with 2, which is not among ok_exit [0]", nil},
+		"not whole, hangs": {"echo x; sleep 600", invocation{consume: refuse}, "the output of /bin/sh cannot be used: cut off", reading},
+		"too large":        {"head -c 3000000 /dev/zero", invocation{}, "the output of /bin/sh cannot be used: it is too large: more than 1 MiB", errTooLarge},
+		"endless":          {"cat /dev/zero", invocation{}, "the output of /bin/sh cannot be used: it is too large: more than 1 MiB", errTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, _, err := shell(t.Context(), c.in, c.script)
+			if c.want == "" && c.is == nil && err != nil || c.want != "" && (err == nil || err.Error() != c.want) || c.is != nil && !errors.Is(err, c.is) {
+				t.Errorf("it ends with %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+// TestACommandsGroupEndsWithIt: on a time-out, and what it left in the background when it has ended by itself.
+func TestACommandsGroupEndsWithIt(t *testing.T) {
+	t.Parallel()
+	late := errors.New("late")
+	for name, script := range map[string]string{
+		"a time-out":             "sleep 600 & echo $! >$1; wait",
+		"deaf":                   "trap '' TERM; sleep 600 & echo $! >$1; wait; wait",
+		"left in the background": "sleep 600 & echo $! >$1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			pid := filepath.Join(t.TempDir(), "pid")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			ended := make(chan error, 1)
+			go func() {
+				_, _, err := shell(ctx, invocation{}, script, pid)
+				ended <- err
+			}()
+			eventually(t, "it runs", func() bool { b, _ := os.ReadFile(pid); return len(b) > 0 })
+			if name != "left in the background" {
+				cancel(late)
+				if err := <-ended; !errors.Is(err, late) {
+					t.Errorf("it ends with %v", err)
+				}
+			} else if err := <-ended; err != nil {
+				t.Errorf("it ends with %v", err)
+			}
+			cancel(nil)
+			eventually(t, "its child is gone", func() bool { return !alive(t, pid) })
+		})
+	}
+}
+
+// TestG8_ALostClaimEndsACommandInTime: the time for it is that of the claim, not the usual one.
+func TestG8_ALostClaimEndsACommandInTime(t *testing.T) {
+	t.Parallel()
+	pid := filepath.Join(t.TempDir(), "pid")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := shell(ctx, invocation{}, "trap '' TERM; echo $$ >$1; while :; do sleep 1; done", pid)
+		ended <- err
+	}()
+	eventually(t, "it runs", func() bool { b, _ := os.ReadFile(pid); return len(b) > 0 })
+	lost := &LostError{Reason: "expired", killAt: Boottime()}
+	cancel(lost)
+	if err := <-ended; !errors.Is(err, lost) {
+		t.Errorf("it ends with %v", err)
+	}
+	if alive(t, pid) {
+		t.Error("it is still there")
+	}
+}
+
+// TestOutputThatSomethingElseHoldsIsNotWhole: what left the group may still write to it, so nobody knows whether that was all.
+func TestOutputThatSomethingElseHoldsIsNotWhole(t *testing.T) {
+	t.Parallel()
+	pid := filepath.Join(t.TempDir(), "pid")
+	_, _, err := shell(t.Context(), invocation{}, `setsid sh -c 'echo $$ >"$1"; exec sleep 600' sh "$1" & while ! [ -s "$1" ]; do sleep 0.01; done`, pid)
+	if err == nil || !strings.Contains(err.Error(), "still holds its output open") {
+		t.Errorf("it ends with %v", err)
+	}
+	b, _ := os.ReadFile(pid)
+	left, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = unix.Kill(left, unix.SIGKILL)
+}
+
+func TestTheLogOfACommandIsBounded(t *testing.T) {
+	t.Parallel()
+	_, logged, err := shell(t.Context(), invocation{},
+		`i=0; while [ $i -lt 1000 ]; do i=$((i+1)); echo line; done >&2; head -c 100000 /dev/zero | tr '\0' x >&2; printf '\n\033[31mred\tand \377 last\n' >&2; exit 0`)
+	if err != nil || len(logged) != maxLines+1 || logged[maxLines] != "more than 500 lines: the others are left out" {
+		t.Errorf("%d lines, %v", len(logged), err)
+	}
+	last := logLines(strings.NewReader("a\n"+strings.Repeat("x", 3*maxLine)+"\n\x1b[31mred\tand \xff last\n\n"), func(string) {})
+	if last != "[31mred and \uFFFD last" {
+		t.Errorf("the last line is %q", last)
+	}
+}
+
+func TestPicketsOwnForm(t *testing.T) {
+	t.Parallel()
+	got, err := readOwn(strings.NewReader("\n" + `{"state": "X", "facts": {"n": 1.50}, "summary": "a\nb"}` + "\n"))
+	if err != nil || got.State != "X" || string(got.Facts) != `{"n": 1.50}` || got.Summary != "a b" {
+		t.Errorf("it is %+v, %v", got, err)
+	}
+	for text, want := range map[string]string{
+		"":                              "it is empty",
+		" \n":                           "it is empty",
+		"state":                         "it is not {",
+		`{"state": "X"`:                 "it is not {",
+		`{"state": "X"} {}`:             "something stands behind",
+		`{"state": "X"} x`:              "something stands behind",
+		`{"facts": {}}`:                 "it has no state",
+		`{"state": 1}`:                  "it is not {",
+		`{"state": "X", "facts": []}`:   "its facts are not an object",
+		`{"Results": [], "state": "X"}`: "it is not {",
+		`{"state": "X", "facts": {"a": "` + strings.Repeat("x", maxFacts) + `"}}`: "it is too large",
+		strings.Repeat(" ", maxOwn+1): "it is too large",
+	} {
+		if _, err := readOwn(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%.40q: %v, want %s", text, err, want)
+		}
+	}
+}

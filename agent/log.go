@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/coreos/go-systemd/v22/journal"
+)
+
+// NewLogger logs to the journal, with the ticket's fields as fields of the entry (PICKET_ASSET, PICKET_TASK, PICKET_TOKEN,
+// PICKET_STEP …), when w is standard error and that is the journal; else JSON to w.
+func NewLogger(w io.Writer) *slog.Logger {
+	if ok, err := journal.StderrIsJournalStream(); ok && err == nil {
+		return slog.New(&journalHandler{send: journal.Send, fallback: slog.NewJSONHandler(w, nil)})
+	}
+	return slog.New(slog.NewJSONHandler(w, nil))
+}
+
+// journalHandler makes journal entries of records.
+type journalHandler struct {
+	send     func(message string, priority journal.Priority, fields map[string]string) error
+	fallback slog.Handler // for what the journal does not take
+	attrs    []slog.Attr
+}
+
+// Enabled is true for everything but what is for debugging.
+func (h *journalHandler) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= slog.LevelInfo
+}
+
+// Handle sends one entry.
+func (h *journalHandler) Handle(ctx context.Context, r slog.Record) error {
+	priority := journal.PriInfo
+	switch {
+	case r.Level >= slog.LevelError:
+		priority = journal.PriErr
+	case r.Level >= slog.LevelWarn:
+		priority = journal.PriWarning
+	}
+	fields := map[string]string{"SYSLOG_IDENTIFIER": "picket-run"}
+	message := r.Message
+	note := func(a slog.Attr) bool {
+		fields["PICKET_"+strings.ToUpper(a.Key)] = a.Value.String()
+		return true
+	}
+	for _, a := range h.attrs {
+		note(a)
+	}
+	r.Attrs(func(a slog.Attr) bool {
+		message += " " + a.Key + "=" + a.Value.String()
+		return note(a)
+	})
+	if err := h.send(message, priority, fields); err != nil {
+		return h.fallback.WithAttrs(h.attrs).Handle(ctx, r)
+	}
+	return nil
+}
+
+// WithAttrs adds fields to all entries.
+func (h *journalHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &journalHandler{h.send, h.fallback, append(h.attrs[:len(h.attrs):len(h.attrs)], attrs...)}
+}
+
+// WithGroup changes nothing: a journal's fields have no groups.
+func (h *journalHandler) WithGroup(string) slog.Handler { return h }
