@@ -250,16 +250,16 @@ func TestFilesAreTextAndKnowNoMachine(t *testing.T) {
 	}
 }
 
-// TestReadmeShowsTheExamples: what the README shows is what the tests run.
-func TestReadmeShowsTheExamples(t *testing.T) {
+// TestPagesShowTheExamples: what the page on agents shows is what the tests run.
+func TestPagesShowTheExamples(t *testing.T) {
 	t.Parallel()
-	readme := string(read(t, "README.md"))
+	page := string(read(t, "docs/agents.md"))
 	for file, from := range map[string]string{
 		"examples/agent.sh": "set -eu", "examples/agent-curl.sh": "set -eu", "examples/agent-small/main.go": "func scan(",
 	} {
 		code := string(read(t, file))
-		if block := code[strings.Index(code, from):] + "```"; !strings.Contains(readme, block) {
-			t.Errorf("README.md does not show %s from %q on as it is", file, from)
+		if block := code[strings.Index(code, from):] + "```"; !strings.Contains(page, block) {
+			t.Errorf("docs/agents.md does not show %s from %q on as it is", file, from)
 		}
 	}
 }

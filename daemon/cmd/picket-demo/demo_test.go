@@ -56,14 +56,29 @@ func nothingLeft(t *testing.T, folder string) {
 
 func TestDemo(t *testing.T) {
 	t.Parallel()
+	if _, err := exec.LookPath("nmap"); err != nil {
+		t.Fatal("nmap is needed: .ci/deps installs it")
+	}
+	showsAll(t, "vsftpd 2.3.4", os.Getenv("PATH"))
+}
+
+func TestDemoWithoutNmap(t *testing.T) {
+	t.Parallel()
+	showsAll(t, "CVE-2021-44228", "/nowhere")
+}
+
+// showsAll runs the demo with the programs in path; its list is told of with text.
+func showsAll(t *testing.T, text, path string) {
+	t.Helper()
 	cmd, folder := setup(t)
+	cmd.Env = append(cmd.Env, "PATH="+path)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	nothingLeft(t, folder)
 	for _, want := range []string{
-		`Idempotency-Key: "web-01/w48"`,
+		`Idempotency-Key: "127.0.0.1/w48"`, text,
 		`Idempotency-Key: "db-01/w48"`,
 		"CVE-2021-44228",
 		"A was refused, and exits with 124.",

@@ -80,6 +80,12 @@ func (r *receiver) close() {
 	<-r.served
 }
 
+// The greetings of services: the second is of a version that had a backdoor in it.
+const (
+	sshGreeting = "SSH-2.0-OpenSSH_9.2p1\r\n"
+	ftpGreeting = "220 (vsFTPd 2.3.4)\r\n"
+)
+
 // service is what runs on an asset: it greets whoever connects.
 type service struct {
 	addr     string
@@ -87,7 +93,7 @@ type service struct {
 	serving  sync.WaitGroup
 }
 
-func startService(addr string) (*service, error) {
+func startService(addr, greeting string) (*service, error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open a service: %w", err)
@@ -99,7 +105,7 @@ func startService(addr string) (*service, error) {
 			if err != nil {
 				return
 			}
-			_, _ = io.WriteString(conn, "SSH-2.0-OpenSSH_9.2p1\r\n") // who is gone needs no greeting
+			_, _ = io.WriteString(conn, greeting) // who is gone needs no greeting
 			_ = conn.Close()
 		}
 	})

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
@@ -35,48 +34,10 @@ func tell(ctx context.Context, s *stage, agent, examples string) error {
 	if _, err := s.startDaemon(ctx, "scan-02", hook.url); err != nil {
 		return err
 	}
-	report := filepath.Join(examples, "findings", "trivy.json")
-	if err := flow(ctx, s, hook, filepath.Join(examples, "agent.sh"), report); err != nil {
+	if err := list(ctx, s, hook, examples); err != nil {
 		return err
 	}
-	return frozen(ctx, s, hook, d1, agent, report)
-}
-
-// flow runs one asset through the flow, on scan-01.
-func flow(ctx context.Context, s *stage, hook *receiver, agent, report string) error {
-	heading("1. One asset, from claim to notification")
-	target, err := startService("127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	defer target.close()
-	host, port, err := net.SplitHostPort(target.addr)
-	if err != nil {
-		return fmt.Errorf("cannot tell the service's port: %w", err)
-	}
-	agent, err = filepath.Abs(agent)
-	if err != nil {
-		return fmt.Errorf("cannot find the agent: %w", err)
-	}
-	say("On scan-01 an agent in ten lines of shell, examples/agent.sh, connects to a service and takes over what a scanner has found:")
-	say("$ picket exec web-01 w48 -- examples/agent.sh %s %s %s", host, port, report)
-	cmd := exec.Command(s.picket, "exec", "--socket", s.socket("scan-01"), "web-01", "w48", "--", agent, host, port, report)
-	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(s.picket)+string(os.PathListSeparator)+os.Getenv("PATH"))
-	a, err := s.start("the agent", cmd)
-	if err != nil {
-		return err
-	}
-	if err := expect(ctx, a, 0); err != nil {
-		return err
-	}
-	if err := arrival(ctx, hook); err != nil {
-		return err
-	}
-	if err := s.finished(ctx, "scan-01", "web-01", "w48"); err != nil {
-		return err
-	}
-	say("The receipt finishes the ticket. Its history, as picket ticket history web-01/w48 tells it:")
-	return s.history(ctx, "scan-01", "web-01", "w48")
+	return frozen(ctx, s, hook, d1, agent, filepath.Join(examples, "findings", "trivy.json"))
 }
 
 // frozen is the story that Picket exists for.
@@ -98,7 +59,7 @@ func frozen(ctx context.Context, s *stage, hook *receiver, d1 *actor, agent, rep
 	d1.freeze()
 	say("SIGSTOP: agent A and the daemon of scan-01 freeze, like a paused machine. Nobody renews the lock now; it lasts %s.", ttl)
 
-	service, err := startService(target)
+	service, err := startService(target, sshGreeting)
 	if err != nil {
 		return err
 	}
