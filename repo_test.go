@@ -263,3 +263,25 @@ func TestPagesShowTheExamples(t *testing.T) {
 		}
 	}
 }
+
+// TestReadmesSayTheSame: each in its language, with the same headings in number and the same commands.
+func TestReadmesSayTheSame(t *testing.T) {
+	t.Parallel()
+	shape := func(file string) (headings int, commands []string) {
+		for line := range strings.Lines(string(read(t, file))) {
+			if strings.HasPrefix(line, "## ") {
+				headings++
+			}
+			if command, ok := strings.CutPrefix(line, "$ "); ok {
+				command, _, _ = strings.Cut(command, "  ")
+				commands = append(commands, strings.TrimSpace(command))
+			}
+		}
+		return headings, commands
+	}
+	n, english := shape("README.md")
+	m, chinese := shape("README.zh-CN.md")
+	if n != m || !slices.Equal(english, chinese) {
+		t.Errorf("README.md has %d headings and %q\nREADME.zh-CN.md has %d and %q", n, english, m, chinese)
+	}
+}
