@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,15 +16,29 @@ import (
 	"unicode/utf8"
 )
 
-// setup builds what the demo needs and returns a command that runs it in a folder of its own.
+// bin is a folder with what the demo needs.
+var bin string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		var err error
+		if bin, err = os.MkdirTemp("", "demo-bin-"); err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(bin)
+		build := exec.Command("go", "build", "-o", bin+"/", "./daemon/cmd/picket", "./daemon/cmd/picket-demo", "./examples/agent-go")
+		build.Dir = "../../.."
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "cannot build: %v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// setup returns a command that runs the demo in a folder of its own.
 func setup(t *testing.T) (cmd *exec.Cmd, folder string) {
 	t.Helper()
-	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", bin+"/", "./daemon/cmd/picket", "./daemon/cmd/picket-demo", "./examples/agent-go")
-	build.Dir = "../../.."
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("cannot build: %v\n%s", err, out)
-	}
 	folder, err := os.MkdirTemp("", "demo-test-") // short, because a socket's path must be
 	if err != nil {
 		t.Fatal(err)
