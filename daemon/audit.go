@@ -36,7 +36,7 @@ type audit struct {
 
 	mu       sync.Mutex // guards what follows
 	seq      int64      // the last number that was given
-	lost     []seqSpan     // numbers that reached no journal, and of which no record tells yet
+	lost     []seqSpan  // numbers that reached no journal, and of which no record tells yet
 	full     bool       // the queue was full, and is not half empty yet
 	running  bool
 	stopping bool

@@ -145,3 +145,9 @@ func (r *auditRecord) fields() map[string]string {
 	put("PICKET_DROPPED", spans(r.lost))
 	return f
 }
+
+// CanonicalAsset is an asset as it stands in records. Its error is an engine.ErrInvalidAsset.
+func CanonicalAsset(asset string) (string, error) {
+	a, err := engine.ParseAsset(asset)
+	return string(a), err
+}

@@ -66,6 +66,9 @@ func configFlag() cli.Flag {
 	}
 }
 
+// canonicalAsset is an asset as the audit names it: a host name in lower case, an address in its usual form.
+func canonicalAsset(asset string) (string, error) { return daemon.CanonicalAsset(asset) }
+
 // configError gives what is wrong with the configuration its exit code.
 func configError(err error) error {
 	if errors.Is(err, daemon.ErrConfig) {

@@ -42,7 +42,7 @@ func newApp() *cli.App {
 		Commands: []*cli.Command{
 			daemonCommand(), devCommand(), embeddedRedisCommand(),
 			runCommand(), execCommand(), doneCommand(), stepCommand(), notifyCommand(), failCommand(), finishCommand(), heartbeatCommand(),
-			ticketCommand(), claimCommand(), lockCommand(), outboxCommand(), channelCommand(), statusCommand(), doctorCommand(),
+			ticketCommand(), claimCommand(), lockCommand(), outboxCommand(), channelCommand(), auditCommand(), statusCommand(), doctorCommand(),
 			versionCommand(), completionCommand(), manCommand(),
 		},
 	}
