@@ -4,6 +4,7 @@
 package daemon
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/coreos/go-systemd/v22/journal"
+
+	"github.com/picketd/picket/engine"
 )
 
 const catalogueFile = "../packaging/picket.catalog"
@@ -92,5 +97,48 @@ func TestJournalctlTakesTheCatalogue(t *testing.T) {
 		if !strings.Contains(string(out), m.id+" Picket: ") {
 			t.Errorf("journalctl lists no text for %s", kind)
 		}
+	}
+}
+
+// TestTheAuditsPageSaysWhatTheCodeDoes: docs/audit.md has a row for each field and each kind, and no other.
+func TestTheAuditsPageSaysWhatTheCodeDoes(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("../docs/audit.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fields []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\|").FindAllStringSubmatch(string(b), -1) {
+		fields = append(fields, m[1])
+	}
+	if !slices.Equal(slices.Sorted(slices.Values(fields)), slices.Sorted(slices.Values(auditFields))) {
+		t.Errorf("the page has the fields %v, want %v", fields, auditFields)
+	}
+	priorities := map[string]journal.Priority{
+		"err": journal.PriErr, "warning": journal.PriWarning, "notice": journal.PriNotice, "info": journal.PriInfo,
+	}
+	kinds := map[string]bool{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| .* \\| (\\w+) \\| `([0-9a-f]+)` \\|$").FindAllStringSubmatch(string(b), -1) {
+		kinds[m[1]] = true
+		if want := auditKinds[engine.AuditKind(m[1])]; want.id != m[3] || want.priority != priorities[m[2]] {
+			t.Errorf("the page says of %s: %s, %s; the code %+v", m[1], m[2], m[3], want)
+		}
+	}
+	if len(kinds) != len(auditKinds) {
+		t.Errorf("the page has %d kinds, want %d", len(kinds), len(auditKinds))
+	}
+}
+
+// TestRecordsHaveNoOtherFields than those that are documented.
+func TestRecordsHaveNoOtherFields(t *testing.T) {
+	t.Parallel()
+	e := engine.AuditEvent{
+		Kind: engine.AuditStep, Ticket: engine.TicketID{Asset: "a", Task: "t"}, Token: 1, From: "F", To: "T", Step: "s", Channel: "c",
+		Call: "step", Code: "C", Host: "h", Agent: "1/2", Reason: "r",
+	}
+	f := (&auditRecord{AuditEvent: e, run: "r", seq: 1, lost: []seqSpan{{1, 2}}}).fields()
+	f["MESSAGE"], f["PRIORITY"] = "", ""
+	if got := slices.Sorted(maps.Keys(f)); !slices.Equal(got, slices.Sorted(slices.Values(auditFields))) {
+		t.Errorf("a record has %v, want %v", got, auditFields)
 	}
 }
