@@ -26,7 +26,7 @@ type Options struct {
 	Parallel  int           // assets at a time. Defaults to 4
 	GiveUp    time.Duration // how long to wait for what others hold, when nothing else is left. Defaults to not at all
 	Heartbeat time.Duration // the silence after which a claim is lost, at least 1s. Defaults to 30s
-	MaxHold   time.Duration // the longest life of a claim. Defaults to the daemon's
+	MaxHold   time.Duration // the longest life of a claim. Defaults to what the steps' time-outs and retries can take, or the daemon's
 
 	Log    *slog.Logger
 	Report func(Result) // is told what became of each asset, one at a time
@@ -77,21 +77,32 @@ func New(ctx context.Context, c Config, o Options) (*Agent, error) {
 }
 
 // claimAsset asks for an asset. From a container, where the daemon cannot tell who a pid is, the heartbeat alone is the sign
-// of life.
+// of life; and a life of the claim that nobody has asked for is no reason to be refused.
 func (a *Agent) claimAsset(ctx context.Context, asset string) (client.ClaimResponse, error) {
 	r := client.ClaimRequest{
 		Asset: asset, Task: a.options.Task, Flow: a.config.Flow, PID: os.Getpid(), Heartbeat: a.options.Heartbeat.String(),
-	}
-	if a.options.MaxHold > 0 {
-		r.MaxHold = a.options.MaxHold.String()
+		MaxHold: cmp.Or(a.options.MaxHold, a.config.longest()).String(),
 	}
 	got, err := a.client.Claim(ctx, r)
-	if p, ok := errors.AsType[*client.Problem](err); ok && len(p.Errors) == 1 && p.Errors[0].Location == "body.pid" {
-		r.PID = 0
-		got, err = a.client.Claim(ctx, r)
+	for again := true; again; {
+		again = false
+		p, ok := errors.AsType[*client.Problem](err)
+		switch {
+		case !ok || len(p.Errors) != 1:
+		case p.Errors[0].Location == "body.pid" && r.PID != 0:
+			r.PID, again = 0, true
+		case p.Errors[0].Location == "body.max_hold" && r.MaxHold != "" && a.options.MaxHold == 0:
+			r.MaxHold, again = "", true
+		}
+		if again {
+			got, err = a.client.Claim(ctx, r)
+		}
 	}
 	return got, err
 }
+
+// longestHold is the daemon's ceiling for the life of a claim, unless it is configured otherwise.
+const longestHold = 24 * time.Hour
 
 // releaseTimeout bounds the release at the end; the daemon also frees the lock when it sees this process end.
 const releaseTimeout = 2 * time.Second

@@ -106,6 +106,21 @@ Why: {{.Because}}
 {{range .Findings}}
 - {{.ID}} ({{.Severity}}{{if .CVSS}}, CVSS {{.CVSS}}{{end}}{{if .EPSS}}, EPSS {{.EPSS}}{{end}}{{if .KEV}}, known to be exploited{{end}}) {{.Title}}{{if .Package}} in {{.Package}}{{end}}{{if .Location}} at {{.Location}}{{end}}{{end}}`
 
+// longest is how long the work on one asset may take at most: every attempt of every step to its time-out. It is an hour at
+// least.
+func (c Config) longest() time.Duration {
+	total := time.Minute
+	for _, s := range []StepConfig{c.Step.Online.StepConfig, c.Step.Vuln.StepConfig, c.Step.Intel.StepConfig, c.Step.Assess.StepConfig} {
+		for attempt := range s.Retries + 1 {
+			total += time.Duration(s.Timeout) + endGrace + min(time.Duration(s.Backoff)<<min(attempt, 20), backoffMax)
+			if total > longestHold || total < 0 {
+				return longestHold
+			}
+		}
+	}
+	return max(total, time.Hour)
+}
+
 // LoadConfig reads a file: that path, else $PICKET_AGENT_CONFIG, else /etc/picket/agent.toml. Its error is an ErrConfig with a
 // line for each thing that is wrong.
 func LoadConfig(path string) (Config, error) {

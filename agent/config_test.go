@@ -159,3 +159,39 @@ func keysBelow(t reflect.Type, path string) map[string]bool {
 	}
 	return keys
 }
+
+func TestAClaimLivesAsLongAsTheStepsMayTake(t *testing.T) {
+	t.Parallel()
+	c := DefaultConfig()
+	if got := c.longest(); got < 90*time.Minute || got > 2*time.Hour {
+		t.Errorf("by default %s", got)
+	}
+	c.Step.Vuln.Retries = 0
+	if got := c.longest(); got != time.Hour {
+		t.Errorf("with one scan of half an hour %s", got)
+	}
+	c.Step.Vuln.Timeout = strict.Duration(time.Duration(1<<63 - 1))
+	if got := c.longest(); got != longestHold {
+		t.Errorf("with a scan that may take for ever %s", got)
+	}
+}
+
+// Whatever stands in the file, it is refused with a word or it is a configuration.
+func FuzzConfig(f *testing.F) {
+	doc, err := os.ReadFile("../packaging/agent.toml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(doc)
+	for _, s := range []string{"step.vuln.file = \"{{.Asset}}\"", "[step]\nvuln = 3", "[step.assess]\nhigh_risk = \"not kev\"", "[notification]\ntitle = \"{{len .Findings}}\""} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		_, _, problems := parseConfig(doc)
+		for _, p := range problems {
+			if p.Message == "" {
+				t.Errorf("a problem without a word at %q", p.Key)
+			}
+		}
+	})
+}

@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -100,4 +101,19 @@ func TestReadList(t *testing.T) {
 	if assets, bad, err := ReadList(strings.NewReader("")); len(assets)+len(bad) > 0 || err != nil {
 		t.Errorf("an empty list: %v, %v, %v", assets, bad, err)
 	}
+}
+
+// Whatever a list holds, what is taken from it can be an asset, once.
+func FuzzReadList(f *testing.F) {
+	f.Add([]byte("\ufeffa\r\nb # c\n\n#\n"))
+	f.Fuzz(func(t *testing.T, doc []byte) {
+		assets, _, _ := ReadList(bytes.NewReader(doc))
+		seen := map[string]bool{}
+		for _, a := range assets {
+			if a == "" || checkAsset(a) != "" || a != strings.TrimSpace(a) || seen[a] {
+				t.Errorf("%q is taken for an asset", a)
+			}
+			seen[a] = true
+		}
+	})
 }

@@ -24,7 +24,7 @@ func runCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "run",
 		Usage:     "take an asset, or a list of them, through the flow with the scanners of agent.toml",
-		ArgsUsage: "ASSET TASK",
+		ArgsUsage: "ASSET TASK | --assets FILE --task TASK",
 		Description: "With --assets and --task a list is worked on instead, one asset a line, several at a time. What is done is\n" +
 			"skipped, what another host has is tried later: the same list on several hosts shares the work, and what a killed\n" +
 			"host had is resumed by the others. INT or TERM ends gently, after the steps that run; a second one at once.\n\n" +
@@ -45,7 +45,7 @@ func runCommand() *cli.Command {
 			&cli.GenericFlag{
 				Name: "heartbeat", Usage: "lose a claim when this process has stood still for `DURATION`", Value: newDuration(30 * time.Second),
 			},
-			durationFlag("max-hold", "lose a claim after `DURATION`; default: the daemon's"),
+			durationFlag("max-hold", "lose a claim after `DURATION`; default: what the steps' time-outs and retries can take"),
 			&cli.BoolFlag{Name: "json", Usage: "print a JSON object a line for each asset, on a terminal too"},
 		),
 		Action: runAction,
@@ -246,6 +246,8 @@ func (o *runOutput) hide() {
 func runLine(r agent.Result) string {
 	line := fmt.Sprintf("%-7s %s", r.Outcome, r.Asset)
 	switch {
+	case r.Line > 0:
+		line += r.Error
 	case r.Error != "":
 		line += ": " + r.Error
 	case r.Summary != "":
