@@ -109,7 +109,7 @@ type box interface {
 	Record(o outbox.Outcome, due time.Time, recorded bool) error
 	Recorded(ref outbox.Ref, channel string) error
 	Postpone(ref outbox.Ref, channel string, due time.Time) error
-	Shut(outbox.Ref) error
+	Shut(ref outbox.Ref, recorded ...string) error
 }
 
 // Notifier sends what the outbox has ready.

@@ -52,7 +52,7 @@ func (j *job) conclude(r Result) {
 	j.again = due
 	switch {
 	case status.Settled() && untold == nil:
-		j.finish(nil, closed)
+		j.finish(closed)
 	case status.Settled():
 		j.putOff("cannot bring an outcome to the ticket", untold)
 	case untold != nil:
@@ -74,7 +74,7 @@ func (j *job) bring() {
 		j.putOff("cannot bring an outcome to the ticket", err)
 		return
 	}
-	j.finish(nil, closed)
+	j.finish(closed)
 }
 
 // repeat settles the channel by a receipt of the same run.
@@ -99,10 +99,10 @@ func (j *job) tell(o outbox.Outcome) (closed bool, err error) {
 	return j.n.Outcome(ctx, o)
 }
 
-// finish notes that the channel's settled status is on the ticket; one that the outbox has not yet is given as o. With its
-// last channel the intent is shut, and that first: what is shut and not recorded is looked at again after a crash, what is
-// recorded and not shut is not. When the ticket needs nothing more of the intent, its other channels ask at once.
-func (j *job) finish(o *outbox.Outcome, closed bool) {
+// finish notes that the channel's settled status is on the ticket. With its last channel the intent is shut, in the same write:
+// what is recorded and not shut would not be looked at again after a crash. When the ticket needs nothing more of the intent, its
+// other channels ask at once.
+func (j *job) finish(closed bool) {
 	j.memo, j.again = memo{}, time.Time{}
 	mu := &j.n.closing[maphash.String(stripes, j.in.ID)%uint64(len(j.n.closing))]
 	mu.Lock()
@@ -112,15 +112,11 @@ func (j *job) finish(o *outbox.Outcome, closed bool) {
 		j.putOff("cannot read an intent from the outbox", err)
 		return
 	}
-	if len(left) == 0 && j.shut() != nil {
+	if len(left) == 0 {
+		_ = j.shut(j.name)
 		return
 	}
-	_ = j.n.persist(func() error {
-		if o != nil {
-			return j.n.box.Record(*o, time.Now(), true)
-		}
-		return j.n.box.Recorded(j.in.Ref, j.name)
-	})
+	_ = j.n.persist(func() error { return j.n.box.Recorded(j.in.Ref, j.name) })
 	for _, name := range left {
 		if now := time.Now(); closed && j.n.box.Postpone(j.in.Ref, name, now) == nil {
 			j.again = now
@@ -129,17 +125,19 @@ func (j *job) finish(o *outbox.Outcome, closed bool) {
 }
 
 // shut takes the intent out of what is sent. What other channels have sent meanwhile still comes to the ticket.
-func (j *job) shut() error {
+func (j *job) shut(recorded ...string) error {
 	for name := range j.in.Channels {
 		j.n.forget(key{j.in.ID, name})
 	}
-	return j.n.persist(func() error { return j.n.box.Shut(j.in.Ref) })
+	return j.n.persist(func() error { return j.n.box.Shut(j.in.Ref, recorded...) })
 }
 
 // settle records a status that the ticket has already. No attempt is counted.
 func (j *job) settle(s outbox.Status, text string) {
 	o := j.outcome(s, j.d.Attempts, time.Now(), text)
-	j.finish(&o, false)
+	if j.n.persist(func() error { return j.n.box.Record(o, time.Now(), false) }) == nil {
+		j.finish(false)
+	}
 }
 
 // left names the channels other than this one that are not settled yet, or not on the ticket.

@@ -331,8 +331,8 @@ func (f *fullDisk) Postpone(ref outbox.Ref, channel string, due time.Time) error
 	return f.write(func() error { return f.Store.Postpone(ref, channel, due) })
 }
 
-func (f *fullDisk) Shut(ref outbox.Ref) error {
-	return f.write(func() error { return f.Store.Shut(ref) })
+func (f *fullDisk) Shut(ref outbox.Ref, recorded ...string) error {
+	return f.write(func() error { return f.Store.Shut(ref, recorded...) })
 }
 
 // On an at_most_once channel nothing goes out whose beginning could not be written.

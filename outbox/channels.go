@@ -44,10 +44,12 @@ func (s *Store) Record(o Outcome, due time.Time, recorded bool) error {
 
 // Recorded notes that a channel's settled status is on the ticket, and takes it out of what is due.
 func (s *Store) Recorded(ref Ref, channel string) error {
-	return s.change(ref, channel, func(_ Origin, d *Delivery) error {
-		d.Recorded = d.Recorded || d.Status.Settled()
-		return nil
-	})
+	return s.change(ref, channel, isRecorded)
+}
+
+func isRecorded(_ Origin, d *Delivery) error {
+	d.Recorded = d.Recorded || d.Status.Settled()
+	return nil
 }
 
 // Postpone moves a channel's due time, and nothing else. What is not due at any time is left alone.
@@ -60,29 +62,34 @@ func (s *Store) Postpone(ref Ref, channel string, due time.Time) error {
 	})
 }
 
-// change writes what fn makes of a channel, and moves the channel among what is due.
+// change writes what fn makes of a channel.
 func (s *Store) change(ref Ref, channel string, fn func(Origin, *Delivery) error) error {
 	return s.write(false, func(t *tx) error {
 		h, err := t.head(ref)
 		if err != nil {
 			return err
 		}
-		was, err := t.channel(h.ID, channel)
-		if err != nil {
-			return err
-		}
-		is := was
-		if err := fn(h.Origin, &is); err != nil {
-			return err
-		}
-		moved := was.isDue(h.Origin) != is.isDue(h.Origin) || !was.Due.Equal(is.Due)
-		if moved && was.isDue(h.Origin) {
-			t.del(dueBucket, dueKey(was.Due, h.ID, channel))
-		}
-		if moved && is.isDue(h.Origin) {
-			t.addDue(ref, channel, is.Due)
-		}
-		t.putJSON(intentsBucket, channelKey(h.ID, channel), is)
-		return nil
+		return t.change(h, channel, fn)
 	})
+}
+
+// change writes what fn makes of a channel, and moves the channel among what is due.
+func (t *tx) change(h *head, channel string, fn func(Origin, *Delivery) error) error {
+	was, err := t.channel(h.ID, channel)
+	if err != nil {
+		return err
+	}
+	is := was
+	if err := fn(h.Origin, &is); err != nil {
+		return err
+	}
+	moved := was.isDue(h.Origin) != is.isDue(h.Origin) || !was.Due.Equal(is.Due)
+	if moved && was.isDue(h.Origin) {
+		t.del(dueBucket, dueKey(was.Due, h.ID, channel))
+	}
+	if moved && is.isDue(h.Origin) {
+		t.addDue(h.Ref, channel, is.Due)
+	}
+	t.putJSON(intentsBucket, channelKey(h.ID, channel), is)
+	return nil
 }

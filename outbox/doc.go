@@ -18,8 +18,8 @@
 //	  send
 //	  outcome    outbox   fsynced
 //	  outcome    Redis    on the ticket
-//	6 shut       outbox   once the ticket needs nothing more: content and bodies leave, receipts stay
-//	  recorded   outbox   the channel's outcome is on the ticket
+//	6 recorded   outbox   the channel's outcome is on the ticket, and with the last channel, in the same write,
+//	  shut                the intent is closed: content and bodies leave, receipts stay
 //
 // The engine does 1 to 4 and what is in Redis, the notifier asks it for 5 and does the rest.
 //
@@ -77,8 +77,8 @@
 //	                                                                                                      another delivers it
 //	C11  outcome on the ticket,      sent, due; sent, or NOTIFIED     notifier: brings it again, which    once
 //	     before shut                                                  changes nothing, and shuts
-//	C12  shut, before recorded       closed, sent, due; NOTIFIED      notifier: brings it again, which    once
-//	                                                                  changes nothing, and marks it
+//	C12  shut for another channel,   closed, sent, due; NOTIFIED      notifier: brings it again, which    once
+//	     before recorded                                              changes nothing, and marks it
 //	C13  in the middle of a write    all of that write or nothing     nobody: the file's older meta page  as the row before or
 //	     of the outbox               of it: the row before or after   is valid until the newer one is     after
 //	                                                                  synced

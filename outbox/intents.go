@@ -85,12 +85,21 @@ func (s *Store) Discard(ref Ref) error {
 }
 
 // Shut closes an intent: content and bodies leave, and nothing of it is tried again. Its receipts stay, and a channel that is
-// Sent and not Recorded stays due until it is, because what was sent must come to stand on the ticket.
-func (s *Store) Shut(ref Ref) error {
+// Sent and not Recorded stays due until it is, because what was sent must come to stand on the ticket. In the same write the
+// named channels become Recorded.
+func (s *Store) Shut(ref Ref, recorded ...string) error {
 	return s.write(false, func(t *tx) error {
 		h, err := t.head(ref)
-		if err != nil || h.Origin == Closed {
+		if err != nil {
 			return err
+		}
+		for _, channel := range recorded {
+			if err := t.change(h, channel, isRecorded); err != nil {
+				return err
+			}
+		}
+		if h.Origin == Closed {
+			return nil
 		}
 		h.Token, h.Nonce, h.Agent = 0, "", ""
 		h.ClosedAt = wall(time.Now())

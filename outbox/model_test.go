@@ -244,7 +244,15 @@ func TestModel(t *testing.T) {
 					agree(t, s.Shut(ref), ErrNotFound)
 					return
 				}
-				agree(t, s.Shut(ref), nil)
+				var recorded []string
+				if len(in.Channels) > 0 && rapid.Bool().Draw(t, "recorded") {
+					name := rapid.SampledFrom(slices.Sorted(maps.Keys(in.Channels))).Draw(t, "channel")
+					recorded = append(recorded, name)
+					d := in.Channels[name]
+					d.Recorded = d.Recorded || d.Status == Sent || d.Status == Dead || d.Status == Parked || d.Status == Discarded
+					in.Channels[name] = d
+				}
+				agree(t, s.Shut(ref, recorded...), nil)
 				if in.Origin == Closed {
 					return
 				}
