@@ -18,22 +18,11 @@ const awayAfter = 5 * time.Second
 // deliverer is the agent in the history of what the notifier does.
 const deliverer = "notifier"
 
-// Attempt decides whether the notifier may send now (see outbox.Verdict). It asks for at most 5 s, then outbox.ErrAway.
+// Attempt decides whether the notifier may send now (see outbox.Verdict). It asks for at most 5 s, then outbox.ErrAway. Whether the
+// own outbox has a receipt, the notifier has looked before: that holds without Redis too.
 func (e *Engine) Attempt(ctx context.Context, a outbox.Attempt) (outbox.Answer, error) {
 	if err := e.Identity(); err != nil {
 		return outbox.Answer{}, err
-	}
-	// A receipt in the own outbox is a fact, whatever Redis remembers: after a failover, or lost data, it is put back.
-	receipt, found, err := e.box.Receipt(a.Ticket, a.Run, a.Channel)
-	if err != nil {
-		return outbox.Answer{}, err
-	}
-	if found {
-		_, err := e.Outcome(ctx, outbox.Outcome{
-			Ref: a.Ref, Asset: a.Asset, Task: a.Task, Run: a.Run, Key: receipt.Key, Channel: a.Channel, Number: a.Number,
-			Status: outbox.Sent, At: receipt.At, Error: receipt.Error,
-		})
-		return outbox.Answer{Verdict: outbox.Done, Status: outbox.Sent}, err
 	}
 	id := TicketID{Asset(a.Asset), a.Task}
 	once := "0"

@@ -91,10 +91,11 @@ type Config struct {
 	RetryMax   time.Duration // Defaults to 5 min
 	GiveUp     time.Duration // Defaults to 24 h
 
-	Boottime func() time.Duration // Defaults to CLOCK_BOOTTIME
-	Version  string               // for User-Agent. Defaults to dev
-	Output   io.Writer            // where channels of type log write their line. Defaults to Logger
-	Logger   *slog.Logger         // Defaults to none
+	Boottime func() time.Duration // CLOCK_BOOTTIME, which leases are counted on
+
+	Version  string       // for User-Agent. Defaults to dev
+	Output   io.Writer    // where channels of type log write their line. Defaults to Logger
+	Logger   *slog.Logger // Defaults to none
 	Registry prometheus.Registerer
 }
 
@@ -139,8 +140,8 @@ type Notifier struct {
 
 // New checks the channels and wires; it starts nothing. Its errors name the channel and say what would be right.
 func New(c Config) (*Notifier, error) {
-	if c.Outbox == nil || c.Attempt == nil || c.Outcome == nil {
-		return nil, errors.New("cannot make a notifier without Outbox, Attempt and Outcome")
+	if c.Outbox == nil || c.Attempt == nil || c.Outcome == nil || c.Boottime == nil {
+		return nil, errors.New("cannot make a notifier without Outbox, Attempt, Outcome and Boottime")
 	}
 	c.RetryFirst = cmp.Or(c.RetryFirst, DefaultRetryFirst)
 	c.RetryMax = cmp.Or(c.RetryMax, DefaultRetryMax)
@@ -148,9 +149,6 @@ func New(c Config) (*Notifier, error) {
 	if c.RetryFirst < 0 || c.RetryMax < c.RetryFirst || c.GiveUp < c.RetryFirst {
 		return nil, fmt.Errorf("retry_first (%v) must be positive, and no longer than retry_max (%v) and give_up (%v)",
 			c.RetryFirst, c.RetryMax, c.GiveUp)
-	}
-	if c.Boottime == nil {
-		c.Boottime = boottime
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
