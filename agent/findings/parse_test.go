@@ -63,7 +63,7 @@ var samples = []struct {
 		"open-port info | Open port 53/udp | | [2001:db8::1]:53/udp |",
 	}},
 	{"osv", "osv.json", []string{
-		"CVE-2021-3121 high 8.6 | Improper Input Validation in GoGo Protobuf | github.com/gogo/protobuf 1.3.1 | /src/go.mod | GHSA-c3h9-896r-86jm,GO-2021-0053",
+		"CVE-2021-3121 medium 8.6 | Improper Input Validation in GoGo Protobuf | github.com/gogo/protobuf 1.3.1 | /src/go.mod | GHSA-c3h9-896r-86jm,GO-2021-0053",
 		"OSV-2020-1 high 7.5 | Heap overflow in x | x abc123 | /src/go.mod |",
 		"CVE-2024-1234 medium | | x abc123 | /src/go.mod | UBUNTU-CVE-2024-1234",
 		"GHSA-aaaa-bbbb-cccc critical 9.3 | | x abc123 | /src/go.mod |",
