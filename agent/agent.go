@@ -28,9 +28,9 @@ type Options struct {
 	Heartbeat time.Duration // the silence after which a claim is lost, at least 1s. Defaults to 30s
 	MaxHold   time.Duration // the longest life of a claim. Defaults to what the steps' time-outs and retries can take, or the daemon's
 
-	Log    *slog.Logger
-	Report func(Result) // is told what became of each asset, one at a time
-	Counts func(Counts) // is told whenever they have changed, one at a time
+	Log    *slog.Logger // Defaults to slog's
+	Report func(Result) // is told what became of each asset, one at a time. Defaults to nobody
+	Counts func(Counts) // is told whenever they have changed, one at a time. Defaults to nobody
 }
 
 // Agent takes assets through the flow.
@@ -47,6 +47,15 @@ type Agent struct {
 // ErrConfig, or of the daemon, which is asked for its lock's TTL.
 func New(ctx context.Context, c Config, o Options) (*Agent, error) {
 	o.Parallel, o.Heartbeat = cmp.Or(o.Parallel, 4), cmp.Or(o.Heartbeat, 30*time.Second)
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Report == nil {
+		o.Report = func(Result) {}
+	}
+	if o.Counts == nil {
+		o.Counts = func(Counts) {}
+	}
 	p, problems := c.compile(nil)
 	if len(problems) > 0 {
 		return nil, strict.Located("", nil, problems)
@@ -83,6 +92,8 @@ func (a *Agent) claimAsset(ctx context.Context, asset string) (client.ClaimRespo
 		Asset: asset, Task: a.options.Task, Flow: a.config.Flow, PID: os.Getpid(), Heartbeat: a.options.Heartbeat.String(),
 		MaxHold: cmp.Or(a.options.MaxHold, a.config.longest()).String(),
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, claimTimeout, errUnavailable)
+	defer cancel()
 	got, err := a.client.Claim(ctx, r)
 	for again := true; again; {
 		again = false
@@ -98,8 +109,14 @@ func (a *Agent) claimAsset(ctx context.Context, asset string) (client.ClaimRespo
 			got, err = a.client.Claim(ctx, r)
 		}
 	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = context.Cause(ctx)
+	}
 	return got, err
 }
+
+// claimTimeout bounds a claim, so that a daemon which stands still holds nothing up for ever.
+const claimTimeout = 30 * time.Second
 
 // longestHold is the daemon's ceiling for the life of a claim, unless it is configured otherwise.
 const longestHold = 24 * time.Hour

@@ -46,10 +46,20 @@ func (in *invocation) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer p.reap()
-	consumed, logged := make(chan error, 1), make(chan string, 1)
+	consumed, logged, drained := make(chan error, 1), make(chan string, 1), make(chan struct{})
+	defer func() {
+		p.reap()
+		<-drained
+	}()
 	stdout := &limited{r: p.stdout, left: in.limit, limit: in.limit}
-	go func() { consumed <- in.consume(stdout) }()
+	go func() {
+		defer close(drained)
+		err := in.consume(stdout)
+		consumed <- err
+		if err != nil { // let it end by itself: its exit may say more than what it wrote
+			_, _ = io.Copy(io.Discard, p.stdout)
+		}
+	}()
 	go func() { logged <- logLines(p.stderr, in.stderr) }()
 
 	var parseErr error
@@ -69,11 +79,8 @@ func (in *invocation) run(ctx context.Context) error {
 			p.signal(unix.SIGKILL)
 		case parseErr = <-consumed:
 			consumed, parsed = nil, true
-			if parseErr != nil { // let it end by itself: its exit may say more than what it wrote
-				go func() { _, _ = io.Copy(io.Discard, p.stdout) }()
-				if kill == nil {
-					kill = time.After(drainGrace)
-				}
+			if parseErr != nil && kill == nil {
+				kill = time.After(drainGrace)
 			}
 		}
 	}

@@ -97,7 +97,7 @@ func (j *job) online(ctx context.Context) (result, error) {
 // judge asks for intelligence where it is needed and is not recorded, else assesses.
 func (j *job) judge() error {
 	c := j.a.config.Step
-	if _, ok := j.ticket.Steps[stepIntel]; !ok {
+	if _, ok := j.ticket.Steps[stepIntel]; !ok && j.a.config.hasIntel() {
 		e, err := evidenceOf(j.ticket)
 		needed := false
 		if err == nil {

@@ -80,13 +80,16 @@ func (r *Result) describe(t client.Ticket) {
 	if f.ToldBy != nil {
 		r.ToldBy = f.ToldBy.Ticket
 	}
+	if t.State == stateFailed && t.Failure != nil {
+		r.Error = printable(fmt.Sprintf(": %s: %s", t.Failure.Step, t.Failure.Error))
+	}
 }
 
 // settle says what an attempt has come to; again is true when the asset is to be tried again.
 func (r *Result) settle(err error) (again bool) {
 	r.Outcome = Done
 	if r.State == stateFailed {
-		r.Outcome, r.Error = Failed, "the ticket is FAILED"
+		r.Outcome, r.Error = Failed, "the ticket is FAILED"+r.Error
 	}
 	if err == nil {
 		return false

@@ -175,7 +175,7 @@ func (a *Agent) attempt(ctx context.Context, stopping <-chan struct{}, e *entry)
 		}
 		if ctx.Err() != nil {
 			err = errStopping
-		} else if transient(err) {
+		} else if transient(err) || errors.Is(err, errUnavailable) {
 			a.options.Log.Warn("cannot claim: tried again later", "asset", e.asset, "task", a.options.Task, "error", err)
 		}
 		done.again = r.settle(err)

@@ -250,6 +250,30 @@ func TestG8_AFrozenRunLosesItsClaim(t *testing.T) {
 	}
 }
 
+// TestF8_ARunEndsItsScannerWhenTheDaemonFallsSilent: at its own deadline, before anybody else could hold the lock. When the
+// daemon is back, it goes on with the asset.
+func TestF8_ARunEndsItsScannerWhenTheDaemonFallsSilent(t *testing.T) {
+	t.Parallel()
+	h := startHosts(t, "", "scan-01")[0]
+	s := newScanners(t, saysOnline, `[ -e "$0.again" ] || exec sleep 600`+"\necho '{\"findings\": []}'")
+	r := s.start(t, h, "web-01", "w48")
+	eventually(t, "the scanner runs", func() bool { return len(s.calls("vuln")) == 1 })
+	scanner, err := strconv.Atoi(s.calls("vuln")[0][2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.freeze()
+	eventually(t, "the scanner is gone", func() bool { return gone(scanner) })
+	if err := os.WriteFile(filepath.Join(s.dir, "vuln.again"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.thaw()
+	r.wait(t, 0)
+	if got := r.results(t); len(got) != 1 || got[0].Outcome != agent.Done || len(s.calls("online")) != 1 || len(s.calls("vuln")) != 2 {
+		t.Errorf("it says %s", asJSON(t, got))
+	}
+}
+
 // TestRunEndsGently: after the first INT the step that runs is finished and recorded, and nothing is begun.
 func TestRunEndsGently(t *testing.T) {
 	t.Parallel()
