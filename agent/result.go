@@ -80,8 +80,11 @@ func (r *Result) describe(t client.Ticket) {
 	if f.ToldBy != nil {
 		r.ToldBy = f.ToldBy.Ticket
 	}
+	if t.State == stateFailed {
+		r.Error = "the ticket is FAILED"
+	}
 	if t.State == stateFailed && t.Failure != nil {
-		r.Error = printable(fmt.Sprintf(": %s: %s", t.Failure.Step, t.Failure.Error))
+		r.Error = printable(fmt.Sprintf("the ticket is FAILED: %s: %s", t.Failure.Step, t.Failure.Error))
 	}
 }
 
@@ -89,7 +92,7 @@ func (r *Result) describe(t client.Ticket) {
 func (r *Result) settle(err error) (again bool) {
 	r.Outcome = Done
 	if r.State == stateFailed {
-		r.Outcome, r.Error = Failed, "the ticket is FAILED"+r.Error
+		r.Outcome = Failed
 	}
 	if err == nil {
 		return false
