@@ -31,7 +31,7 @@ var errLater = errors.New("says that it is to be tried later (exit 75)")
 // invocation is one run of a command.
 type invocation struct {
 	argv, env []string
-	stdin     []byte
+	stdin     []byte // nil: nothing, from /dev/null
 	okExit    []int
 	limit     int64 // of standard output, in bytes
 	stderr    func(line string)
@@ -170,7 +170,7 @@ type process struct {
 }
 
 func (in *invocation) start() (*process, error) {
-	stdin, err := memoryFile(in.stdin)
+	stdin, err := in.input()
 	if err != nil {
 		return nil, err
 	}
@@ -240,6 +240,14 @@ func (p *process) reap() {
 	}
 	<-p.reaped
 	_, _ = p.stdout.Close(), p.stderr.Close()
+}
+
+// input is what the command has for standard input.
+func (in *invocation) input() (*os.File, error) {
+	if in.stdin == nil {
+		return os.Open(os.DevNull)
+	}
+	return memoryFile(in.stdin)
 }
 
 // memoryFile is a file in memory with that content, to be read from its beginning.

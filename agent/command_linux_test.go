@@ -82,6 +82,14 @@ func TestACommandIsGivenTheTicketAndItsArguments(t *testing.T) {
 	}
 }
 
+// TestAScannerFindsNothingOnStandardInput: a character device, which nuclei does not read targets from.
+func TestAScannerFindsNothingOnStandardInput(t *testing.T) {
+	t.Parallel()
+	if out, _, err := shell(t.Context(), invocation{}, `[ -c /dev/stdin ] && cat | wc -c`); err != nil || strings.TrimSpace(out) != "0" {
+		t.Errorf("it found %q, %v", out, err)
+	}
+}
+
 func TestHowACommandEndsIsTold(t *testing.T) {
 	t.Parallel()
 	reading := errors.New("cut off")

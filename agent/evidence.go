@@ -178,7 +178,7 @@ func evidenceOf(t client.Ticket) (evidence, error) {
 
 // readVulnFacts reads facts that have findings; what this agent did not record lacks the figures, which are then made.
 func readVulnFacts(facts json.RawMessage) (vulnFacts, error) {
-	all, err := findings.Parse("findings", bytes.NewReader(facts))
+	all, err := findings.Parse(plainFindings, bytes.NewReader(facts))
 	if err != nil {
 		return vulnFacts{}, err
 	}

@@ -149,7 +149,7 @@ func briefList(all []string, most int) string {
 // ownResult runs a command that speaks Picket's own form.
 func (j *job) ownResult(ctx context.Context, c *command, okExit []int) (result, error) {
 	var out result
-	err := j.command(ctx, c, okExit, maxOwn, func(r io.Reader) (err error) {
+	err := j.command(ctx, c, okExit, maxOwn, false, func(r io.Reader) (err error) {
 		out, err = readOwn(r)
 		return err
 	})

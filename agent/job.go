@@ -232,15 +232,17 @@ func (j *job) finish() error {
 	return err
 }
 
-// command runs a step's command.
-func (j *job) command(ctx context.Context, c *command, okExit []int, limit int64, consume func(io.Reader) error) error {
+// command runs a step's command. A scanner gets no ticket: some take what is on standard input for targets (nuclei).
+func (j *job) command(ctx context.Context, c *command, okExit []int, limit int64, scanner bool, consume func(io.Reader) error) error {
 	argv, err := c.fill(j.values())
 	if err != nil {
 		return permanent{err}
 	}
-	ticket, err := encode(j.ticket)
-	if err != nil {
-		return permanent{fmt.Errorf("cannot write the ticket as JSON: %w", err)}
+	var ticket []byte
+	if !scanner {
+		if ticket, err = encode(j.ticket); err != nil {
+			return permanent{err}
+		}
 	}
 	if okExit == nil {
 		okExit = []int{0}

@@ -14,6 +14,9 @@ import (
 	"github.com/picketd/picket/agent/findings"
 )
 
+// plainFindings is the format that no scanner has, but programs that are written for this.
+const plainFindings = "findings"
+
 // vuln runs the scanner, or reads its report, and records what was found. A report that cannot be read to its end is an error
 // and never "nothing found".
 func (j *job) vuln(ctx context.Context) (result, error) {
@@ -40,7 +43,8 @@ func (j *job) vuln(ctx context.Context) (result, error) {
 		if okExit == nil && c.Parse != "" {
 			okExit = findings.OKExit(c.Parse)
 		}
-		err = j.command(ctx, j.a.plan.vuln, okExit, limit, consume)
+		scanner := c.Parse != "" && c.Parse != plainFindings
+		err = j.command(ctx, j.a.plan.vuln, okExit, limit, scanner, consume)
 	}
 	if err != nil {
 		return result{}, err

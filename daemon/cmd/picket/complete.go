@@ -25,7 +25,6 @@ const completeLimit = time.Second
 
 // completer tells what may stand under the cursor.
 type completer struct {
-	socket string
 	values map[string]string // of the flags before the cursor
 	args   []string          // the positionals before the cursor
 }
