@@ -227,7 +227,7 @@ func TestCrash_C13_InTheMiddleOfAWrite(t *testing.T) {
 			t.Errorf("of %s the receiver has got %d requests", asset, n)
 		}
 	}
-	if more := len(r.requests()) - len(tried); more > 16*rounds { // what can be in flight in a crash
+	if more := len(r.requests()) - len(tried); more > 64*rounds { // what can be in flight in a crash
 		t.Errorf("%d requests came again after %d crashes", more, rounds)
 	}
 }

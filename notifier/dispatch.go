@@ -16,6 +16,7 @@ import (
 
 const (
 	parallel   = 16          // attempts on one channel at once
+	hooks      = 64          // the same on a webhook, which a program reads: with fewer, the fsyncs in between set the pace
 	maxQueue   = 1024        // what waits in memory for one channel
 	window     = 512         // how far past what is in memory the outbox is read
 	longestNap = time.Minute // bounds what a step of the wall clock can delay
@@ -29,11 +30,12 @@ type key struct{ id, channel string }
 
 // lane is what waits for one channel. A slow one fills up and holds nobody else.
 type lane struct {
-	*channel // nil for the channels that are not configured
+	*channel     // nil for the channels that are not configured
+	most     int // workers
 
 	// guarded by Notifier.mu:
 	queue   []outbox.Due
-	running int       // workers, at most parallel
+	running int       // workers, at most most
 	full    time.Time // since when it has been full without falling below half; zero: it has room
 	done    int       // looks that ended since then
 	left    int       // how much the last scan left in the outbox
@@ -143,7 +145,7 @@ func (n *Notifier) enqueue(due []outbox.Due) (left []outbox.Due, hidden bool) {
 		}
 		n.known[k] = struct{}{}
 		l.queue = append(l.queue, d)
-		if l.running < parallel {
+		if l.running < l.most {
 			l.running++
 			n.workers.Go(func() { n.work(l) })
 		}

@@ -15,6 +15,26 @@ import (
 	"github.com/picketd/picket/outbox"
 )
 
+func TestAWebhookIsSentMoreAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := setup(t, func(ctx context.Context, _ send) Result {
+			<-ctx.Done()
+			return Result{Status: outbox.Unknown, Error: "no answer"}
+		}, ChannelConfig{Name: "hook", Type: "webhook", URL: "http://127.0.0.1/"}, one("people"))
+		w.putAll(names("h", 2*hooks), "hook", "people")
+		w.Start()
+		time.Sleep(time.Second)
+		sent := map[string]int{}
+		for _, s := range w.sent() {
+			sent[s.channel]++
+		}
+		if sent["hook"] != hooks || sent["people"] != parallel {
+			t.Errorf("at once are sent %v", sent)
+		}
+	})
+}
+
 func TestAHangingChannelDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -160,7 +160,7 @@ func New(c Config) (*Notifier, error) {
 		Config:   c,
 		box:      c.Outbox,
 		channels: map[string]*channel{},
-		lanes:    map[string]*lane{"": {}},
+		lanes:    map[string]*lane{"": {most: parallel}},
 		known:    map[key]struct{}{},
 		memos:    map[key]memo{},
 		sooner:   make(chan struct{}, 1),
@@ -176,7 +176,10 @@ func New(c Config) (*Notifier, error) {
 			return nil, fmt.Errorf("channel %q: %w", cc.Name, err)
 		}
 		n.channels[cc.Name] = ch
-		n.lanes[cc.Name] = &lane{channel: ch}
+		n.lanes[cc.Name] = &lane{channel: ch, most: parallel}
+		if cc.Type == "webhook" {
+			n.lanes[cc.Name].most = hooks
+		}
 	}
 	m, err := newMetrics(c.Registry, n.channels)
 	if err != nil {
