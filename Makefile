@@ -18,7 +18,7 @@ TESTFLAGS ?=
 
 .PHONY: help
 help: ## Show what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build the static binary bin/picket
@@ -49,6 +49,12 @@ test: ## Install what the tests need, lint, and run all tests with the race dete
 	.ci/deps
 	$(MAKE) --no-print-directory lint
 	CGO_ENABLED=1 go test -race -shuffle=on $(TESTFLAGS) ./...
+	packaging/systemd-test/run
+
+.PHONY: test-systemd
+test-systemd: ## Prove the packages on a Debian with a real systemd, in nspawn; needs root and debootstrap
+	.ci/deps
+	PICKET_SYSTEMD=demand packaging/systemd-test/run
 
 .PHONY: lint
 lint: ## Run go vet, staticcheck and gofumpt, which must find nothing

@@ -60,7 +60,7 @@ func TestG11_WhatIsWrongInTheFileIsALineWithWhatWouldBeRight(t *testing.T) {
 		"[lock]\nttl = \"30\"":                   `2: lock.ttl: has no unit: write "30s" for seconds`,
 		"[lock]\nttl = true":                     `2: lock.ttl: must be a string with a unit, such as "30s"`,
 		"[lock]\nttl = [\"1s\"]":                 `2: lock.ttl: must be a string with a unit, such as "30s"`,
-		"[lock]\nttl = \"soon\"":                 `2: lock.ttl: is not a duration: write a number with a unit (ms, s, m, h, d), such as "30s" or "1h30m"`,
+		"[lock]\nttl = \"soon\"":                 `2: lock.ttl: is not a duration: write a number with a unit (ms, s, m, h), such as "30s" or "1h30m"`,
 		"[lock]\nttl = \"-1s\"":                  "2: lock.ttl: must be longer than nothing",
 		"[lock]\nTTL = \"30s\"":                  "2: lock.TTL: is not known: did you mean ttl?",
 		"[lock]\ntime_to_live = \"30s\"":         "2: lock.time_to_live: is not known: write one of ttl",
@@ -166,6 +166,7 @@ func TestG11_WhatIsWrongWithAChannelIsALineWithWhatWouldBeRight(t *testing.T) {
 		hook(`url_file = "/no/such"`):                               "4: channel[0].url_file: cannot read the secret: open /no/such: no such file or directory",
 		hook(fmt.Sprintf("url_file = %q", secret)):                  fmt.Sprintf("4: channel[0].url_file: what is in %s is not a URL for a webhook: write https://host/path", secret),
 		hook(fmt.Sprintf("url_file = %q", twoLines)):                fmt.Sprintf("4: channel[0].url_file: %s has more than one line: write the secret alone", twoLines),
+		hook("url = \"https://h/\"\nsecret_file = \"picket_x\""):    "5: channel[0].secret_file: cannot read the secret: open /etc/picket/credentials/x: no such file or directory",
 		hook("url = \"https://h/\"\nsecret_file = \"/x\""):          "5: channel[0].secret_file: cannot read the secret: open /x: no such file or directory",
 		hook("url = \"https://h/\"\nsecret_file = \"x\""):           `5: channel[0].secret_file: "x" is relative, the name of a systemd credential, but $CREDENTIALS_DIRECTORY is not set: write an absolute path, or give the unit LoadCredential=`,
 		hook("url = \"https://h/\"\ncommand = [\"/x\"]"):            `5: channel[0].command: is for type = "exec" only: take it away`,
@@ -316,6 +317,9 @@ func TestARelativeSecretIsASystemdCredential(t *testing.T) {
 	}
 	if err := os.WriteFile(filepath.Join(dir, "empty"), []byte("\n"), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := readSecret("picket_none"); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "picket_none")) || !strings.Contains(err.Error(), "restart") {
+		t.Errorf("a credential that was not handed over: %v", err)
 	}
 	if _, err := readSecret("empty"); err == nil {
 		t.Error("an empty secret is taken")

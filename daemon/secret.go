@@ -10,16 +10,24 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 const maxSecret = 64 << 10 // bytes
 
-// credentialPath is where a file of the configuration is: a relative name is a systemd credential (LoadCredential=).
+// packagedCredentials is where picketd.service takes its credentials from: picket_NAME is the file NAME there.
+const packagedCredentials = "/etc/picket/credentials"
+
+// credentialPath is where a file of the configuration is: a relative name is a systemd credential (LoadCredential=). Outside of
+// the service, those of picketd.service are read where it takes them from, if the caller may.
 func credentialPath(name string) (string, error) {
 	if filepath.IsAbs(name) {
 		return name, nil
 	}
 	dir := os.Getenv("CREDENTIALS_DIRECTORY")
+	if file, ok := strings.CutPrefix(name, "picket_"); ok && dir == "" {
+		dir, name = packagedCredentials, file
+	}
 	if dir == "" {
 		return "", fmt.Errorf("%q is relative, the name of a systemd credential, but $CREDENTIALS_DIRECTORY is not set: write an absolute path, or give the unit LoadCredential=", name)
 	}
@@ -36,6 +44,9 @@ func readSecret(name string) (string, error) {
 		return "", err
 	}
 	f, err := os.Open(path)
+	if err != nil && name != path && filepath.Dir(path) != packagedCredentials {
+		return "", fmt.Errorf("cannot read the secret: %w; systemd hands over credentials when the service starts: restart it", err)
+	}
 	if err != nil {
 		return "", fmt.Errorf("cannot read the secret: %w", err)
 	}

@@ -138,7 +138,7 @@ func (p *page) command(app *cli.App) {
 		p.line(".TP\n.B %s", roff(e[0]))
 		p.text(e[1])
 	}
-	p.line(".SH SEE ALSO\n.BR picketd (8),\n.BR picket.toml (5)")
+	p.line(".SH SEE ALSO\n.BR picketd (8),\n.BR picket.toml (5),\n.BR agent.toml (5)")
 }
 
 func (p *page) daemon(app *cli.App) {

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// In an example configuration, "#key = " shows a default, "# key = " an example, and what stands above is about the first key
-// below it.
+// In an example configuration, "#key = " shows a default, "# key = " an example, "key = " what has no default, and what stands
+// above is about the first key below it.
 var (
-	configKey   = regexp.MustCompile(`^#( ?)([a-z_]+) = (.*)$`)
+	configKey   = regexp.MustCompile(`^(# ?)?([a-z_]+) = (.*)$`)
 	configTable = regexp.MustCompile(`^(?:# )?(\[\[?[a-z_.]+\]\]?)$`)
 )
 
@@ -36,7 +36,7 @@ func (p *page) config(name, doc string) {
 		} else if m := configKey.FindStringSubmatch(l); m != nil {
 			p.line(".TP\n.B %s", roff(m[2]))
 			flush()
-			if m[1] == "" {
+			if m[1] == "#" {
 				p.line(`Default: %s`, roff(m[3]))
 			} else {
 				p.line(`For example: %s`, roff(m[3]))
