@@ -136,8 +136,8 @@ func TestRecordsHaveNoOtherFields(t *testing.T) {
 		Kind: engine.AuditStep, Ticket: engine.TicketID{Asset: "a", Task: "t"}, Token: 1, From: "F", To: "T", Step: "s", Channel: "c",
 		Call: "step", Code: "C", Host: "h", Agent: "1/2", Reason: "r",
 	}
-	f := (&auditRecord{AuditEvent: e, run: "r", seq: 1, lost: []seqSpan{{1, 2}}}).fields()
-	f["MESSAGE"], f["PRIORITY"] = "", ""
+	f := map[string]string{"MESSAGE": "", "PRIORITY": ""}
+	(&auditRecord{AuditEvent: e, run: "r", seq: 1, lost: []seqSpan{{1, 2}}}).fields(func(name, value string) { f[name] = value })
 	if got := slices.Sorted(maps.Keys(f)); !slices.Equal(got, slices.Sorted(slices.Values(auditFields))) {
 		t.Errorf("a record has %v, want %v", got, auditFields)
 	}

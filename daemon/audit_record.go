@@ -99,6 +99,9 @@ func describeAgent(agent string) string {
 }
 
 func spans(all []seqSpan) string {
+	if len(all) == 0 {
+		return ""
+	}
 	texts := make([]string, len(all))
 	for i, s := range all {
 		texts[i] = s.String()
@@ -106,44 +109,45 @@ func spans(all []seqSpan) string {
 	return strings.Join(texts, " ")
 }
 
-// fields are the record's own, by the names that they have in the journal and in JSON. One that says nothing is left out.
-func (r *auditRecord) fields() map[string]string {
+// fields puts the record's own, by the names that they have in the journal and in JSON. One that says nothing is left out.
+func (r *auditRecord) fields(put func(name, value string)) {
 	pid, uid, known := strings.Cut(r.Agent, "/")
 	if !known || pid == "0" {
 		pid = ""
 	}
-	f := map[string]string{
-		"MESSAGE_ID":        auditKinds[r.Kind].id,
-		"SYSLOG_IDENTIFIER": identifier,
-		"PICKET_EVENT":      string(r.Kind),
-		"PICKET_RUN":        r.run,
-		"PICKET_SEQ":        strconv.FormatInt(r.seq, 10),
-		"PICKET_TIME":       r.at.UTC().Format(auditTime),
-	}
-	put := func(name, value string) {
-		if value != "" {
-			f[name] = value
-		}
-	}
-	put("PICKET_ASSET", string(r.Ticket.Asset))
+	ticket, token := "", ""
 	if r.Ticket.Task != "" {
-		f["PICKET_TICKET"] = r.Ticket.String()
+		ticket = r.Ticket.String()
 	}
 	if r.Token != 0 {
-		f["PICKET_TOKEN"] = strconv.FormatInt(r.Token, 10)
+		token = strconv.FormatInt(r.Token, 10)
 	}
-	put("PICKET_FROM", string(r.From))
-	put("PICKET_TO", string(r.To))
-	put("PICKET_STEP", r.Step)
-	put("PICKET_CHANNEL", r.Channel)
-	put("PICKET_CALL", r.Call)
-	put("PICKET_CODE", r.Code)
-	put("PICKET_REASON", r.Reason)
-	put("PICKET_HOST", r.Host)
-	put("PICKET_AGENT_PID", pid)
-	put("PICKET_AGENT_UID", uid)
-	put("PICKET_DROPPED", spans(r.lost))
-	return f
+	for _, f := range [...][2]string{
+		{"MESSAGE_ID", auditKinds[r.Kind].id},
+		{"SYSLOG_IDENTIFIER", identifier},
+		{"PICKET_EVENT", string(r.Kind)},
+		{"PICKET_RUN", r.run},
+		{"PICKET_SEQ", strconv.FormatInt(r.seq, 10)},
+		{"PICKET_TIME", r.at.UTC().Format(auditTime)},
+		{"PICKET_ASSET", string(r.Ticket.Asset)},
+		{"PICKET_TICKET", ticket},
+		{"PICKET_TOKEN", token},
+		{"PICKET_FROM", string(r.From)},
+		{"PICKET_TO", string(r.To)},
+		{"PICKET_STEP", r.Step},
+		{"PICKET_CHANNEL", r.Channel},
+		{"PICKET_CALL", r.Call},
+		{"PICKET_CODE", r.Code},
+		{"PICKET_REASON", r.Reason},
+		{"PICKET_HOST", r.Host},
+		{"PICKET_AGENT_PID", pid},
+		{"PICKET_AGENT_UID", uid},
+		{"PICKET_DROPPED", spans(r.lost)},
+	} {
+		if f[1] != "" {
+			put(f[0], f[1])
+		}
+	}
 }
 
 // CanonicalAsset is an asset as it stands in records. Its error is an engine.ErrInvalidAsset.

@@ -205,3 +205,25 @@ func TestTheAuditOfADaemonThatCannotStartHasItsEnd(t *testing.T) {
 		t.Errorf("the records are %v", kinds)
 	}
 }
+
+// TestALineIsWhatTheRecordSays, whatever stands in it.
+func TestALineIsWhatTheRecordSays(t *testing.T) {
+	t.Parallel()
+	for _, odd := range []string{"plain", `"\`, "a\nb\x00\x1b", "böse \u202e <b>&", "\u2028", "\xff"} {
+		out := &lines{}
+		s := &lineSink{out: out}
+		r := &auditRecord{
+			AuditEvent: engine.AuditEvent{Kind: engine.AuditStep, Ticket: engine.TicketID{Asset: engine.Asset(odd), Task: "t"}, Step: odd}, seq: 7,
+		}
+		if err := errors.Join(s.send(r), s.flush()); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{
+			"PICKET_ASSET": strings.ToValidUTF8(odd, "\ufffd"), "PICKET_SEQ": "7", "PRIORITY": "6", "PICKET_FROM": "",
+			"MESSAGE": strings.ToValidUTF8(fmt.Sprintf("%s/t: step %s is recorded, ? → ?", odd, odd), "\ufffd"),
+		}
+		if got := recordsIn(t, out.String()); len(got) != 1 || !has(got[0], want) {
+			t.Errorf("%q became %q", odd, out)
+		}
+	}
+}

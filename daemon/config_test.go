@@ -60,7 +60,7 @@ func TestG11_WhatIsWrongInTheFileIsALineWithWhatWouldBeRight(t *testing.T) {
 		"[lock]\nttl = \"30\"":                   `2: lock.ttl: has no unit: write "30s" for seconds`,
 		"[lock]\nttl = true":                     `2: lock.ttl: must be a string with a unit, such as "30s"`,
 		"[lock]\nttl = [\"1s\"]":                 `2: lock.ttl: must be a string with a unit, such as "30s"`,
-		"[lock]\nttl = \"soon\"":                 `2: lock.ttl: is not a duration: write a number with a unit (ms, s, m, h), such as "30s" or "1h30m"`,
+		"[lock]\nttl = \"soon\"":                 `2: lock.ttl: is not a duration: write a number with a unit (ms, s, m, h, d), such as "30s" or "1h30m"`,
 		"[lock]\nttl = \"-1s\"":                  "2: lock.ttl: must be longer than nothing",
 		"[lock]\nTTL = \"30s\"":                  "2: lock.TTL: is not known: did you mean ttl?",
 		"[lock]\ntime_to_live = \"30s\"":         "2: lock.time_to_live: is not known: write one of ttl",

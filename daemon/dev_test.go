@@ -31,7 +31,7 @@ func devHost(t *testing.T) (*Daemon, *client.Client, *lines) {
 		os.RemoveAll(dev.Dir)
 	})
 	output := &lines{}
-	d, err := New(dev.Config, Options{Output: output})
+	d, err := New(dev.Config, Options{Output: output, Audit: &lines{}})
 	if err != nil {
 		t.Fatal(err)
 	}

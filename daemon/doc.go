@@ -6,7 +6,8 @@
 //
 // They start in this order, and stop in the reverse one; a start that fails in the middle stops what it started:
 //
-//	start.go startRedis   the client, which connects when it is used, and the check of Redis' settings
+//	start.go startAudit   the queue in front of the journal; it stops last, and so tells of all the others
+//	         startRedis   the client, which connects when it is used, and the check of Redis' settings
 //	         startOutbox  a damaged file is set aside; one that another daemon has, or that cannot be written, ends the start
 //	         startParts   engine and notifier, each of which asks the other
 //	         awaitRedis   at most 2 s: what calls meanwhile waits in the socket's queue

@@ -40,7 +40,8 @@ type journalSink struct {
 }
 
 func (s journalSink) send(r *auditRecord) (err error) {
-	message, priority, fields := r.message(), r.priority(), r.fields()
+	message, priority, fields := r.message(), r.priority(), map[string]string{}
+	r.fields(func(name, value string) { fields[name] = value })
 	for try := range journalTries {
 		if try > 0 {
 			time.Sleep(journalPause)
@@ -60,25 +61,38 @@ const lineMost = 4096
 
 // lineSink writes records as JSON lines, with the same fields as in the journal.
 type lineSink struct {
-	out io.Writer
-	buf []byte
+	out  io.Writer
+	buf  []byte // lines that are not written yet
+	line []byte // is used again
 }
 
 func (s *lineSink) send(r *auditRecord) error {
-	f := r.fields()
-	f["MESSAGE"], f["PRIORITY"] = r.message(), strconv.Itoa(int(r.priority()))
-	line, err := json.Marshal(f)
-	if err != nil {
-		return err
-	}
-	line = append(line, '\n')
-	if len(s.buf)+len(line) > lineMost {
+	s.line = appendText(append(s.line[:0], `{"MESSAGE":`...), r.message())
+	s.line = strconv.AppendInt(append(s.line, `,"PRIORITY":"`...), int64(r.priority()), 10)
+	s.line = append(s.line, '"')
+	r.fields(func(name, value string) {
+		s.line = append(append(append(s.line, `,"`...), name...), `":`...)
+		s.line = appendText(s.line, value)
+	})
+	s.line = append(s.line, "}\n"...)
+	if len(s.buf)+len(s.line) > lineMost {
 		if err := s.flush(); err != nil {
 			return err
 		}
 	}
-	s.buf = append(s.buf, line...)
+	s.buf = append(s.buf, s.line...)
 	return nil
+}
+
+// appendText appends a string as JSON. Almost all are plain, and need no look at each of their characters by encoding/json.
+func appendText(b []byte, text string) []byte {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			quoted, _ := json.Marshal(text) // a string cannot fail
+			return append(b, quoted...)
+		}
+	}
+	return append(append(append(b, '"'), text...), '"')
 }
 
 // flush writes what was gathered. What could not be written is kept for the next time.

@@ -6,6 +6,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -32,7 +33,7 @@ func TestAReloadSaysWhatARestartWouldChange(t *testing.T) {
 		{"[lock]\nttl = \"30s\"\n[redis]\ntls = {}\n[[channel]]\nname = \"a\"\ntype = \"log\"\n", `keys="redis.tls lock.ttl channel"`, false},
 	} {
 		log := &lines{}
-		d, err := New(c, Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+		d, err := New(c, Options{Logger: slog.New(slog.NewTextHandler(log, nil)), Audit: io.Discard})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +70,7 @@ func TestAReloadIsToldToSystemdOnceTheDaemonIsStarted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(c, Options{Logger: slog.New(slog.DiscardHandler)})
+	d, err := New(c, Options{Logger: slog.New(slog.DiscardHandler), Audit: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}
