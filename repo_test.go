@@ -26,6 +26,7 @@ const module = "github.com/picketd/picket"
 // arrows says which packages of this module each one may import: the data goes that way. A package that is not here is
 // refused, so that a new one is given its place on purpose.
 var arrows = map[string][]string{
+	"agent/strict":           {},
 	"agent/findings":         {},
 	"engine":                 {"outbox"},
 	"engine/redistest":       {},
@@ -33,9 +34,8 @@ var arrows = map[string][]string{
 	"notifier":               {"outbox"},
 	"sockapi":                {"engine", "outbox", "sockapi/client"},
 	"sockapi/client":         {},
-	"strict":                 {},
-	"agent":                  {"agent/findings", "sockapi/client", "strict"},
-	"daemon":                 {"engine", "notifier", "outbox", "sockapi", "sockapi/client", "strict"},
+	"agent":                  {"agent/findings", "agent/strict", "sockapi/client"},
+	"daemon":                 {"agent/strict", "engine", "notifier", "outbox", "sockapi", "sockapi/client"},
 	"daemon/bench":           {"daemon", "outbox", "sockapi/client"},
 	"daemon/cmd/picket":      {"agent", "daemon", "sockapi/client"},
 	"daemon/cmd/picket-demo": {"sockapi/client"},
@@ -52,7 +52,7 @@ var onlyIn = map[string][]string{
 	"github.com/go-redsync/redsync": {"engine", "daemon/bench"},                               // the lock, and its floor
 	"github.com/pandatix/go-cvss":   {"agent/findings"},                                       // scores from vectors
 	"github.com/expr-lang/expr":     {"agent"},                                                // the conditions
-	"github.com/pelletier/go-toml":  {"daemon", "strict"},                                     // the configuration
+	"github.com/pelletier/go-toml":  {"daemon", "agent/strict"},                               // the configuration
 	"github.com/redis/go-redis":     {"daemon", "engine", "engine/redistest", "daemon/bench"}, // outbox and notifier work without it
 	"github.com/urfave/cli":         {"daemon/cmd/picket"},                                    // the command
 	"github.com/wneessen/go-mail":   {"notifier"},                                             // mail

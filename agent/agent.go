@@ -13,8 +13,8 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/picketd/picket/agent/strict"
 	"github.com/picketd/picket/sockapi/client"
-	"github.com/picketd/picket/strict"
 )
 
 // Options is what New needs beside the configuration.

@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/picketd/picket/strict"
+	"github.com/picketd/picket/agent/strict"
 )
 
 const defaultConfigFile = "/etc/picket/agent.toml"

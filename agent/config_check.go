@@ -10,7 +10,7 @@ import (
 	"text/template"
 
 	"github.com/picketd/picket/agent/findings"
-	"github.com/picketd/picket/strict"
+	"github.com/picketd/picket/agent/strict"
 )
 
 // The only flow, its steps, and the call that stands beside them.

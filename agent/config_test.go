@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/picketd/picket/strict"
+	"github.com/picketd/picket/agent/strict"
 )
 
 // load reads a configuration from a file with that text.

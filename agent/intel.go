@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/picketd/picket/agent/findings"
-	"github.com/picketd/picket/strict"
+	"github.com/picketd/picket/agent/strict"
 )
 
 // oldCatalogue is the age from which a catalogue is warned about: CISA adds to its own several times a week, FIRST publishes

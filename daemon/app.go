@@ -14,10 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/picketd/picket/agent/strict"
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/notifier"
 	"github.com/picketd/picket/outbox"
-	"github.com/picketd/picket/strict"
 )
 
 // Options is what New needs beside the configuration.

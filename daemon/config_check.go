@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/picketd/picket/strict"
+	"github.com/picketd/picket/agent/strict"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"github.com/picketd/picket/strict"
+	"github.com/picketd/picket/agent/strict"
 )
 
 // In the example, what is the default stands behind a bare #, and what is only an example behind "# ".

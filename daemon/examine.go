@@ -11,9 +11,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/picketd/picket/agent/strict"
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/sockapi/client"
-	"github.com/picketd/picket/strict"
 )
 
 // Examine asks Redis, with a configuration that is valid, what a daemon would ask it: for when none runs. What it cannot ask is

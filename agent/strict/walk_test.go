@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/picketd/picket/strict"
+	"github.com/picketd/picket/agent/strict"
 )
 
 type common struct {
