@@ -122,11 +122,13 @@ func (w *redisWork) claim(ctx context.Context, asset, task string) (*held, map[s
 	if err != nil {
 		return nil, nil, err
 	}
-	token, ok := rest[0].(int64)
+	ok := len(rest) > 1
+	if ok {
+		h.token, ok = rest[1].(int64)
+	}
 	if !ok {
 		return nil, nil, errors.New("cannot go on: no token came with the grant")
 	}
-	h.token = token
 	return h, fields, nil
 }
 
@@ -149,7 +151,7 @@ func (w *redisWork) record(ctx context.Context, h *held, r client.StepRequest) (
 		anew = "," // the arrow stays in its state
 	}
 	fields, _, err := w.call(ctx, w.step, h, refusal("step", h.token), r.Step, r.State, hex.EncodeToString(digest[:]), string(record),
-		from[r.Step], anew, r.Summary)
+		from[r.Step], anew, r.Summary, rand.Text())
 	return fields, err
 }
 
