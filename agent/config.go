@@ -101,7 +101,7 @@ func DefaultConfig() Config {
 }
 
 const defaultText = `{{.Asset}} is at high risk, found in task {{.Task}}.
-{{.Count}} findings: {{.Critical}} critical, {{.High}} high, {{.Medium}} medium, {{.Low}} low. Highest CVSS: {{.MaxCVSS}}.
+{{.Count}} finding{{if ne .Count 1}}s{{end}}: {{.Critical}} critical, {{.High}} high, {{.Medium}} medium, {{.Low}} low{{if .MaxCVSS}}; CVSS up to {{.MaxCVSS}}{{end}}.
 Why: {{.Because}}
 {{range .Findings}}
 - {{.ID}} ({{.Severity}}{{if .CVSS}}, CVSS {{.CVSS}}{{end}}{{if .EPSS}}, EPSS {{.EPSS}}{{end}}{{if .KEV}}, known to be exploited{{end}}) {{.Title}}{{if .Package}} in {{.Package}}{{end}}{{if .Location}} at {{.Location}}{{end}}{{end}}`

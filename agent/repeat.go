@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/agent/strict"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -42,13 +43,22 @@ func (j *job) alreadyTold(ctx context.Context, e evidence) (*toldBy, error) {
 				return nil, err
 			}
 			if told {
-				return &toldBy{t.ID, t.Notification.At, repeat.String()}, nil
+				return &toldBy{t.ID, t.Notification.At, inDays(repeat)}, nil
 			}
 		}
 		if cursor = page.Cursor; cursor == "" {
 			return nil, nil
 		}
 	}
+}
+
+// inDays is a duration as people write one: 7d, not 168h.
+func inDays(d strict.Duration) string {
+	const day = strict.Duration(24 * time.Hour)
+	if d%day == 0 {
+		return fmt.Sprintf("%dd", d/day)
+	}
+	return d.String()
 }
 
 // wasTold says whether a ticket's notification has reached somebody, or is on its way.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/picketd/picket/agent/findings"
 )
@@ -126,11 +127,15 @@ func merged(first, second json.RawMessage) (json.RawMessage, error) {
 
 // sentence sums the figures up for people.
 func (f figures) sentence() string {
-	switch {
-	case f.Count == 0:
-		return "nothing found"
-	case f.Count == 1:
-		return fmt.Sprintf("1 finding, CVSS %g", f.MaxCVSS)
+	score := ""
+	if f.MaxCVSS > 0 {
+		score = ", CVSS up to " + num(f.MaxCVSS)
 	}
-	return fmt.Sprintf("%d findings, %d critical, %d high, CVSS up to %g", f.Count, f.Critical, f.High, f.MaxCVSS)
+	switch f.Count {
+	case 0:
+		return "nothing found"
+	case 1:
+		return "1 finding" + strings.Replace(score, "up to ", "", 1)
+	}
+	return fmt.Sprintf("%d findings, %d critical, %d high%s", f.Count, f.Critical, f.High, score)
 }

@@ -6,6 +6,7 @@ package agent
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/picketd/picket/sockapi/client"
@@ -76,15 +77,22 @@ func (f assessFacts) explain(say func(string, ...any)) {
 		say("  %s  %s", sign, p.words())
 	}
 	in := f.Inputs
-	say("It was decided from %d findings: %d critical, %d high, %d medium, %d low, %d info, %d unknown; max_cvss %s.",
-		in.Count, in.Critical, in.High, in.Medium, in.Low, in.Info, in.Unknown, num(in.MaxCVSS))
+	say("It was decided from %s: %d critical, %d high, %d medium, %d low, %d info, %d unknown; max_cvss %s.",
+		plural(in.Count, "finding"), in.Critical, in.High, in.Medium, in.Low, in.Info, in.Unknown, num(in.MaxCVSS))
 	switch i := f.Intel; {
 	case !i.Used:
 		say("Intelligence was not asked: %s.", i.Skipped)
 	case i.KEVDate == "" && i.EPSSDate == "":
 		say("Intelligence was asked by a command.")
 	default:
-		say("Intelligence was asked: KEV of %s, EPSS of %s.", orElse(i.KEVDate, "none"), orElse(i.EPSSDate, "none"))
+		var asked []string
+		if i.KEVDate != "" {
+			asked = append(asked, "KEV of "+i.KEVDate)
+		}
+		if i.EPSSDate != "" {
+			asked = append(asked, "EPSS of "+i.EPSSDate)
+		}
+		say("Intelligence was asked: %s.", strings.Join(asked, ", "))
 		if len(i.Old) > 0 {
 			say("It was old then: %s.", briefList(i.Old, 2))
 		}
@@ -93,8 +101,19 @@ func (f assessFacts) explain(say func(string, ...any)) {
 		say("%d CVEs of the least severe findings could not be asked for.", f.Intel.Unchecked)
 	}
 	for _, one := range f.Findings {
-		say("  %s %s CVSS %s %s", one.ID, one.Severity, num(one.CVSS), orElse(one.Package, one.Location))
+		score := ""
+		if one.CVSS > 0 {
+			score = "CVSS " + num(one.CVSS) + " "
+		}
+		say("  %s %s %s%s", one.ID, one.Severity, score, orElse(one.Package, one.Location))
 	}
+}
+
+func plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + one + "s"
 }
 
 func orElse(s, other string) string {
