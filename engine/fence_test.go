@@ -23,7 +23,7 @@ func init() {
 	contract["G3 tokens grow when all is forgotten"] = tokensGrowWithoutMemory
 	contract["G3 mint checks the lock"] = mintChecksLock
 	contract["G4 a ticket finished between screen and lock gets no grant"] = mintScreens
-	contract["F12 a counter that goes back"] = counterGoesBack
+	contract["F12 F31 a counter that goes back"] = counterGoesBack
 	contract["F5 extending never takes the lock again"] = extendNeverRetakes
 }
 
