@@ -14,6 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -27,12 +31,27 @@ func killed(t *testing.T, cmd *exec.Cmd) {
 	_ = cmd.Wait()
 }
 
+// knowsRenewal leaves redsync's script in Redis, as renewals do. Without it all claims would first hear that it is not there.
+func knowsRenewal(t *testing.T, server *redistest.Server) {
+	t.Helper()
+	db := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	defer db.Close()
+	lock := redsync.New(goredis.NewPool(db)).NewMutex("renewed")
+	if err := lock.LockContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lock.ExtendContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestF26_ReadyComesAfterAdoptionHoweverLongThatTakes: Redis answers slowly, there are many claims, and systemd is asked for more time
 // as long as they are taken up. When it is told READY, every one of them can be used.
 func TestF26_ReadyComesAfterAdoptionHoweverLongThatTakes(t *testing.T) {
 	t.Parallel()
-	const claims = 1500
+	const claims = 2500
 	server := redistest.Start(t)
+	knowsRenewal(t, server)
 	proxy := redistest.Proxy(t, server.Addr())
 	m := newManager(t, proxy.Addr())
 	addToConfig(t, m, "[lock]\nttl = \"10m\"\n")
