@@ -48,7 +48,7 @@ run: build ## Show with real processes what Picket does; Go is enough
 test: ## Install what the tests need, lint, and run all tests with the race detector
 	.ci/deps
 	$(MAKE) --no-print-directory lint
-	CGO_ENABLED=1 go test -race -shuffle=on $(TESTFLAGS) ./...
+	CGO_ENABLED=1 go test -race -shuffle=on -parallel 4 $(TESTFLAGS) ./...
 	packaging/systemd-test/run
 
 .PHONY: test-systemd
