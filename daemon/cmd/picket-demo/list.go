@@ -53,11 +53,11 @@ func list(ctx context.Context, s *stage, hook *receiver, examples string) error 
 		return fmt.Errorf("cannot write the configuration of picket run: %w", err)
 	}
 	say("%s. Both hosts take the same list, three addresses of this machine; nothing listens on the last:", how)
-	say("$ picket run --config agent.toml --assets %s --task w48", filepath.Join("examples", "agent-run", "assets"))
+	say("$ picket run --config agent.toml --parallel 1 --assets %s --task w48", filepath.Join("examples", "agent-run", "assets"))
 	var agents []*actor
 	hosts := []string{"scan-01", "scan-02"}
 	for _, host := range hosts {
-		a, err := s.start("picket run on "+host, exec.Command(s.picket, "run", "--json", "--socket", s.socket(host),
+		a, err := s.start("picket run on "+host, exec.Command(s.picket, "run", "--json", "--parallel", "1", "--socket", s.socket(host),
 			"--config", s.path("agent.toml"), "--assets", filepath.Join(examples, "assets"), "--task", "w48"))
 		if err != nil {
 			return err
@@ -93,7 +93,7 @@ func scanConfig(examples, port string) (config, how string) {
 command = ["nmap", "-Pn", "-n", "-sV", "-p", %q, "-oX", "-", "--", "{{.Asset}}"]
 parse = "nmap"
 [step.assess]
-high_risk = 'any(findings, .title contains "vsftpd 2.3.4")'
+high_risk = 'any(findings, .package == "vsftpd 2.3.4")'
 [notification]
 title = "vsftpd 2.3.4 with its backdoor (CVE-2011-2523) on {{.Asset}}"
 `, port), "picket run is the agent that comes with Picket. It connects to each asset, has nmap look which service that is, and decides by a condition whether the risk is high"
@@ -116,9 +116,9 @@ func showScanned(lines []scanned) {
 		return cmp.Or(strings.Compare(a.Asset, b.Asset), cmp.Compare(b.MS, a.MS))
 	})
 	lines = slices.CompactFunc(lines, func(a, b scanned) bool { return a.Asset == b.Asset })
-	rows := []string{"ASSET\tHOST\tOUTCOME\tSUMMARY"}
+	rows := []string{"ASSET\tHOST\tSUMMARY"}
 	for _, l := range lines {
-		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s", l.Asset, l.host, l.Outcome, cut(l.Summary, 44)))
+		rows = append(rows, fmt.Sprintf("%s\t%s\t%s", l.Asset, l.host, cut(l.Summary, 56)))
 	}
 	columnsOf(rows)
 }
