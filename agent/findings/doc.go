@@ -33,7 +33,7 @@
 //	trivy     Severity; unknown: worst VendorSeverity  CVSS of all sources                       Status not_affected, checks not
 //	                                                                                             FAIL, licences, modified findings
 //	grype     vulnerability's; unknown: its related    cvss of it and its related                ignoredMatches
-//	nmap      from the score                           vulners' score                            ports not open, scripts that
+//	nmap      from the score, else the risk factor     vulners', those of the vulns library      ports not open, scripts that
 //	                                                                                             report no vulnerability
 //	osv       database_specific.severity, Ubuntu's     vectors, else the group's max_severity    licence violations
 //	sarif     from the score, else level, else the     security-severity of result or rule       suppressed, kind not fail,
@@ -41,7 +41,8 @@
 //
 // Trivy's misconfigurations and secrets are findings; what a secret says is not taken. OSV-Scanner's groups are one finding
 // each. What its call analysis found uncalled is a finding all the same. nmap's open ports are findings with severity info and
-// the id "open-port"; vulners and scripts that use NSE's vulns library add theirs. Of SARIF, the first
+// the id "open-port"; vulners and scripts that use NSE's vulns library add theirs, at whatever depth their tables stand, or from
+// the text where there are none. Of SARIF, the first
 // location counts, and fingerprints do not.
 //
 // Scores are CVSS base scores, computed where only a vector is given: the highest of versions 3.x and 4.0, and version 2

@@ -15,8 +15,6 @@ import (
 // maxDepth bounds how deep what is skipped may be nested.
 const maxDepth = 200
 
-var errEmpty = errors.New("it is empty")
-
 // document walks through one JSON document as it is read, so that its size does not matter. Names are matched exactly.
 type document struct {
 	src  *source
@@ -26,12 +24,8 @@ type document struct {
 
 // newDocument refuses an output without anything in it.
 func newDocument(src *source) (*document, error) {
-	b, err := src.first()
-	if err != nil {
+	if _, err := src.first(); err != nil {
 		return nil, err
-	}
-	if b == 0 {
-		return nil, errEmpty
 	}
 	d := &document{src: src, dec: json.NewDecoder(src)}
 	d.dec.UseNumber()

@@ -43,13 +43,9 @@ type nmap struct {
 
 // parseNmap reads nmap's XML. nmap writes runstats last, so that an output without it was cut off, whatever else is there.
 func parseNmap(src *source, into *collector) error {
-	b, err := src.first()
-	switch {
-	case err != nil:
+	if b, err := src.first(); err != nil {
 		return err
-	case b == 0:
-		return errors.New("it is empty")
-	case b != '<':
+	} else if b != '<' {
 		return errors.New("it is not XML")
 	}
 	n := &nmap{dec: xml.NewDecoder(src), src: src, into: into}

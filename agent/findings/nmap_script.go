@@ -10,9 +10,9 @@ import (
 
 // nmapScript is what a script of NSE found: in tables, and the same as text.
 type nmapScript struct {
-	ID     string      `xml:"id,attr"`
-	Output string      `xml:"output,attr"`
-	Tables []nmapTable `xml:"table"`
+	ID     string `xml:"id,attr"`
+	Output string `xml:"output,attr"`
+	nmapTable
 }
 
 type nmapTable struct {
@@ -37,12 +37,7 @@ func (t nmapTable) elem(key string) string {
 // NSE's vulns library (ssl-heartbleed, smb-vuln-…, http-vuln-…). at is where the script looked.
 func (s nmapScript) add(at Finding, into *collector) error {
 	if s.ID != "vulners" && s.ID != "vulners_enterprise" {
-		for _, t := range s.Tables {
-			if err := t.vuln(s.ID, at, into); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.vulns(at, into)
 	}
 	if strings.HasPrefix(strings.TrimSpace(s.Output), "ERROR") {
 		return fmt.Errorf("the script %s failed at %s: %s", s.ID, clean(at.Location, maxPlace), clean(s.Output, maxTitle))
@@ -86,26 +81,4 @@ func (s nmapScript) text(at Finding, into *collector) error {
 		}
 	}
 	return nil
-}
-
-// vuln reads one table of NSE's vulns library. It gives no score; only what is vulnerable counts.
-func (t nmapTable) vuln(script string, at Finding, into *collector) error {
-	state := t.elem("state")
-	if !strings.HasPrefix(state, "VULNERABLE") && !strings.HasPrefix(state, "LIKELY VULNERABLE") {
-		return nil
-	}
-	var names []string
-	for _, sub := range t.Tables {
-		for _, e := range sub.Elems {
-			if _, id, ok := strings.Cut(e.Text, ":"); ok && sub.Key == "ids" { // "CVE:CVE-2014-0160", "BID:67188"
-				names = append(names, id)
-			}
-		}
-	}
-	if !strings.HasPrefix(t.Key, "NMAP-") { // which is a mere number
-		names = append(names, t.Key)
-	}
-	at.Title = t.elem("title")
-	at.ID, at.Aliases = identify(append(names, script)...)
-	return into.add(at)
 }

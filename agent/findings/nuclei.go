@@ -41,7 +41,10 @@ type nucleiResult struct {
 // parseNuclei reads JSON Lines, or one array. An empty output is that of a scan that matched nothing.
 func parseNuclei(src *source, into *collector) error {
 	first, err := src.first()
-	if err != nil || first == 0 {
+	switch {
+	case errors.Is(err, errEmpty):
+		return nil
+	case err != nil:
 		return err
 	}
 	d := &document{src: src, dec: json.NewDecoder(src)}

@@ -49,13 +49,16 @@ func newSource(r io.Reader) *source {
 // next lets the value that comes next be as large as any.
 func (s *source) next() { s.bounded.left = maxElement }
 
-// first returns the first byte that is not white space, without taking it; 0 when there is none.
+var errEmpty = errors.New("it is empty")
+
+// first returns the first byte that is not white space, without taking it, and errEmpty when there is none. A NUL is a byte
+// as any: a file may be full of them after a loss of power.
 func (s *source) first() (byte, error) {
 	for {
 		b, err := s.ReadByte()
 		switch {
 		case err == io.EOF:
-			return 0, nil
+			return 0, errEmpty
 		case err != nil:
 			return 0, s.explain(err)
 		case b == ' ' || b == '\t' || b == '\r' || b == '\n':
