@@ -6,8 +6,10 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +22,8 @@ type assessFacts struct {
 	HighRisk  bool               `json:"high_risk"`
 	Condition string             `json:"condition"`
 	Parts     []judged           `json:"parts"` // of the condition, one by one
-	Inputs    inputs             `json:"inputs"`
+	Inputs    figures            `json:"inputs"`
+	Left      int                `json:"left,omitempty"` // findings for which the list had no room
 	Intel     intelUse           `json:"intel"`
 	Findings  []findings.Finding `json:"findings"`          // the most severe few
 	ToldBy    *toldBy            `json:"told_by,omitempty"` // why people are not told again
@@ -31,13 +34,6 @@ type judged struct {
 	Condition string `json:"condition"`
 	Holds     bool   `json:"holds"`
 	Because   string `json:"because"` // the inputs that it names
-}
-
-// inputs are what a condition may name, but for the findings.
-type inputs struct {
-	figures
-	KEV  bool    `json:"kev"`
-	EPSS float64 `json:"epss"`
 }
 
 // intelUse says what intelligence the decision rests on.
@@ -72,6 +68,9 @@ func (j *job) needsIntel(e evidence) (needed bool, skipped string, err error) {
 		return true, "", nil
 	}
 	needed, err = j.a.plan.when.holds(e)
+	if errors.Is(err, errCut) {
+		return true, "", nil // to ask is never wrong
+	}
 	if err != nil {
 		return false, "", fmt.Errorf("cannot decide whether intelligence is needed (step.intel.when): %w", err)
 	}
@@ -121,7 +120,7 @@ func (j *job) decide(e evidence) (result, error) {
 	}
 	c := j.a.plan.highRisk
 	f := assessFacts{
-		Condition: c.text, Inputs: inputs{e.figures, e.kev, e.epss}, Intel: intelUse{Skipped: skipped},
+		Condition: c.text, Inputs: e.figures, Left: e.left, Intel: intelUse{Skipped: skipped},
 		Findings: e.findings[:min(len(e.findings), shownFindings)],
 	}
 	if i := e.intel; i != nil {
@@ -131,7 +130,7 @@ func (j *job) decide(e evidence) (result, error) {
 		return result{}, permanent{fmt.Errorf("cannot decide whether the risk is high (step.assess.high_risk): %w", err)}
 	}
 	for _, p := range c.parts {
-		holds, err := c.evaluate(p.program, e)
+		holds, err := c.evaluate(p, e)
 		f.Parts = append(f.Parts, judged{p.text, err == nil && holds, f.because(p.text)})
 	}
 	facts, err := encode(f)
@@ -155,6 +154,9 @@ func (f assessFacts) because(part string) string {
 		"high": strconv.Itoa(in.High), "medium": strconv.Itoa(in.Medium), "low": strconv.Itoa(in.Low), "info": strconv.Itoa(in.Info),
 		"unknown": strconv.Itoa(in.Unknown), "kev": strconv.FormatBool(in.KEV),
 	}
+	if in.TopCVSS < in.MaxCVSS {
+		value["max_cvss"] += ", from the severity alone"
+	}
 	if in.KEV && len(f.Intel.KEVIDs) > 0 {
 		value["kev"] += ", " + briefList(f.Intel.KEVIDs, 3)
 	}
@@ -168,6 +170,9 @@ func (f assessFacts) because(part string) string {
 			seen[word] = true
 			said = append(said, word+" is "+v)
 		}
+	}
+	if f.Left > 0 && slices.Contains(wordForm.FindAllString(part, -1), "findings") {
+		said = append(said, fmt.Sprintf("looked for in %d of %s", f.Inputs.Count-f.Left, plural(f.Inputs.Count, "finding")))
 	}
 	return strings.Join(said, ", ")
 }

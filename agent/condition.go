@@ -57,7 +57,8 @@ type named struct {
 type condition struct {
 	text      string
 	withIntel bool
-	whole     *vm.Program
+	whole     part
+	operator  string // between the parts: || or &&, or empty when there is one
 	parts     []part
 }
 
@@ -65,7 +66,12 @@ type condition struct {
 type part struct {
 	text    string
 	program *vm.Program
+	walks   bool // it looks at the list of findings, not only at the figures
+	any     bool // it asks whether one of the findings is so: what holds over some of them holds over all
 }
+
+// errCut says that a condition cannot be decided over a part of the findings.
+var errCut = errors.New("the list of findings is cut")
 
 // newCondition compiles an expression. Without intelligence, kev and epss are not known in it.
 func newCondition(text string, withIntel bool) (*condition, error) {
@@ -74,32 +80,49 @@ func newCondition(text string, withIntel bool) (*condition, error) {
 		env = known{}
 	}
 	c := &condition{text: text, withIntel: withIntel}
-	var err error
-	if c.whole, err = compile(text, env); err != nil {
+	program, err := compile(text, env)
+	if err != nil {
 		return nil, conditionError(err, withIntel)
 	}
 	tree, err := parser.Parse(text)
 	if err != nil {
 		return nil, conditionError(err, withIntel)
 	}
+	c.whole = newPart(text, program, tree.Node)
 	for _, operators := range [][]string{{"||", "or"}, {"&&", "and"}} {
 		if c.parts = nil; len(operands(tree.Node, operators)) < 2 {
 			continue
 		}
+		c.operator = operators[0]
 		for _, node := range operands(tree.Node, operators) {
 			program, err := compile(node.String(), env)
 			if err != nil {
-				c.parts = nil
+				c.parts, c.operator = nil, ""
 				break
 			}
-			c.parts = append(c.parts, part{node.String(), program})
+			c.parts = append(c.parts, newPart(node.String(), program, node))
 		}
 		break
 	}
 	if c.parts == nil {
-		c.parts = []part{{text, c.whole}}
+		c.parts = []part{c.whole}
 	}
 	return c, nil
+}
+
+func newPart(text string, program *vm.Program, node ast.Node) part {
+	p := part{text: text, program: program, walks: namesFindings(node)}
+	b, ok := node.(*ast.BuiltinNode)
+	p.any = ok && b.Name == "any" && !namesFindings(b.Arguments[1])
+	return p
+}
+
+// namesFindings reports whether the list of findings is named, by itself or by way of the whole environment.
+func namesFindings(node ast.Node) bool {
+	return ast.Find(node, func(n ast.Node) bool {
+		id, ok := n.(*ast.IdentifierNode)
+		return ok && (id.Value == "findings" || id.Value == "$env")
+	}) != nil
 }
 
 func compile(text string, env any) (*vm.Program, error) {
@@ -136,15 +159,33 @@ func conditionError(err error, withIntel bool) error {
 	return fmt.Errorf("is not a condition (%s): write one over %s, such as \"max_cvss >= 7\"", first, names)
 }
 
-// holds evaluates the condition.
-func (c *condition) holds(e evidence) (bool, error) { return c.evaluate(c.whole, e) }
+// holds evaluates the condition. Where it looks at the findings and some are not listed, it is decided only by what those
+// cannot change; else the error is an errCut.
+func (c *condition) holds(e evidence) (bool, error) {
+	if e.left == 0 || !c.whole.walks {
+		return c.evaluate(c.whole, e)
+	}
+	for _, p := range c.parts {
+		holds, err := c.evaluate(p, e)
+		switch {
+		case err != nil:
+			return false, err
+		case holds && c.operator != "&&" && (p.any || !p.walks):
+			return true, nil
+		case !holds && c.operator == "&&" && !p.walks:
+			return false, nil
+		}
+	}
+	return false, fmt.Errorf("%w: it holds %d of %d, and the condition looks at each: write it over max_cvss, kev, epss, count, critical, high …, or let a command decide",
+		errCut, e.Count-e.left, e.Count)
+}
 
-func (c *condition) evaluate(p *vm.Program, e evidence) (bool, error) {
+func (c *condition) evaluate(p part, e evidence) (bool, error) {
 	var env any = e.environment().scanned // a program runs on the type that it was compiled for
 	if c.withIntel {
 		env = e.environment()
 	}
-	v, err := expr.Run(p, env)
+	v, err := expr.Run(p.program, env)
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		return false, errors.New(conditionPlace.ReplaceAllString(first, " at character $1"))
@@ -160,7 +201,7 @@ func (e evidence) environment() known {
 			Critical: e.Critical, High: e.High, Medium: e.Medium, Low: e.Low, Info: e.Info, Unknown: e.Unknown,
 			Findings: make([]named, len(e.findings)),
 		},
-		KEV: e.kev, EPSS: e.epss,
+		KEV: e.KEV, EPSS: e.EPSS,
 	}
 	for i, f := range e.findings {
 		k.Findings[i] = nameOf(f)

@@ -101,7 +101,7 @@ func DefaultConfig() Config {
 }
 
 const defaultText = `{{.Asset}} is at high risk, found in task {{.Task}}.
-{{.Count}} finding{{if ne .Count 1}}s{{end}}: {{.Critical}} critical, {{.High}} high, {{.Medium}} medium, {{.Low}} low{{if .MaxCVSS}}; CVSS up to {{.MaxCVSS}}{{end}}.
+{{.Count}} finding{{if ne .Count 1}}s{{end}}: {{.Critical}} critical, {{.High}} high, {{.Medium}} medium, {{.Low}} low{{if .Unknown}}, {{.Unknown}} of unknown severity{{end}}{{if .TopCVSS}}; CVSS up to {{.TopCVSS}}{{end}}.
 Why: {{.Because}}
 {{range .Findings}}
 - {{.ID}} ({{.Severity}}{{if .CVSS}}, CVSS {{.CVSS}}{{end}}{{if .EPSS}}, EPSS {{.EPSS}}{{end}}{{if .KEV}}, known to be exploited{{end}}) {{.Title}}{{if .Package}} in {{.Package}}{{end}}{{if .Location}} at {{.Location}}{{end}}{{end}}`

@@ -28,7 +28,10 @@ const (
 // figures sum up all findings, those too for which the facts have no room.
 type figures struct {
 	Count    int     `json:"count"`
-	MaxCVSS  float64 `json:"max_cvss"` // a finding without a score counts with the lowest of its severity
+	MaxCVSS  float64 `json:"max_cvss"`           // a finding without a score counts with the lowest of its severity
+	TopCVSS  float64 `json:"top_cvss,omitempty"` // the highest score that a scanner gave; 0 when none did
+	KEV      bool    `json:"kev"`                // one is known to be exploited
+	EPSS     float64 `json:"epss"`               // the highest, 0 to 1
 	Critical int     `json:"critical"`
 	High     int     `json:"high"`
 	Medium   int     `json:"medium"`
@@ -50,7 +53,8 @@ func figuresOf(all []findings.Finding) figures {
 		if score == 0 {
 			score = floors[one.Severity]
 		}
-		f.MaxCVSS = max(f.MaxCVSS, score)
+		f.MaxCVSS, f.TopCVSS = max(f.MaxCVSS, score), max(f.TopCVSS, one.CVSS)
+		f.KEV, f.EPSS = f.KEV || one.KEV, max(f.EPSS, one.EPSS)
 		if n := by[one.Severity]; n != nil {
 			*n++
 		} else {
@@ -139,11 +143,10 @@ type evidence struct {
 	figures
 	asset, task string
 	findings    []findings.Finding
+	left        int      // findings that are not among findings, or stand there without what intelligence knows of them
 	omitted     []string // CVEs of findings that are not among findings
 	unlisted    int      // of those, how many are not known
 	digest      string
-	kev         bool
-	epss        float64
 	intel       *intelFacts // nil when the step was left out
 }
 
@@ -158,22 +161,38 @@ func evidenceOf(t client.Ticket) (evidence, error) {
 	if err != nil {
 		return e, fmt.Errorf("cannot use the recorded facts of vuln: %w", err)
 	}
-	e.figures, e.findings, e.omitted, e.unlisted, e.digest = f.figures, f.Findings, f.OmittedIDs, f.Unlisted, f.Digest
+	e.figures, e.findings, e.digest = f.figures, f.Findings, f.Digest
+	e.left, e.omitted, e.unlisted = f.Omitted, f.OmittedIDs, f.Unlisted
 	if step, ok := t.Steps[stepIntel]; ok {
-		var facts intelFacts
-		if err := json.Unmarshal(step.Facts, &facts); err != nil {
+		facts, err := readIntelFacts(step.Facts)
+		if err != nil {
 			return e, fmt.Errorf("cannot use the recorded facts of intel: %w", err)
 		}
 		e.intel = &facts
-		if facts.Findings != nil {
-			e.findings = facts.Findings
-		}
-		e.kev, e.epss = facts.KEV, facts.EPSS
+		e.findings, e.left = updated(e.findings, facts.Findings), e.left+facts.Omitted
+		e.KEV, e.EPSS = e.KEV || facts.KEV, max(e.EPSS, facts.EPSS)
 	}
 	for _, one := range e.findings {
-		e.kev, e.epss = e.kev || one.KEV, max(e.epss, one.EPSS)
+		e.KEV, e.EPSS = e.KEV || one.KEV, max(e.EPSS, one.EPSS)
 	}
 	return e, nil
+}
+
+// updated is a list in which the findings of another stand in place of those that are the same, and behind them.
+func updated(list, by []findings.Finding) []findings.Finding {
+	at := map[string]int{}
+	for i, f := range list {
+		at[identity(f)+"\x00"+f.Title] = i
+	}
+	list = slices.Clone(list)
+	for _, f := range by {
+		if i, ok := at[identity(f)+"\x00"+f.Title]; ok {
+			list[i] = f
+		} else {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // readVulnFacts reads facts that have findings; what this agent did not record lacks the figures, which are then made.
@@ -185,6 +204,7 @@ func readVulnFacts(facts json.RawMessage) (vulnFacts, error) {
 	f := vulnFacts{}
 	if err := json.Unmarshal(facts, &f); err != nil || f.Digest == "" || f.Count < len(all) {
 		f = factsOf(all)
+		f.Omitted, f.OmittedIDs, f.Unlisted = 0, nil, 0
 	}
 	f.Findings = all
 	return f, nil

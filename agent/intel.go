@@ -4,7 +4,11 @@
 package agent
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -79,7 +83,13 @@ type intelFacts struct {
 // intel asks the catalogues about every finding.
 func (j *job) intel(ctx context.Context) (result, error) {
 	if j.a.plan.intel != nil {
-		return j.ownResult(ctx, j.a.plan.intel, j.a.config.Step.Intel.OKExit)
+		out, err := j.ownResult(ctx, j.a.plan.intel, j.a.config.Step.Intel.OKExit)
+		if err == nil {
+			if _, err = readIntelFacts(out.Facts); err != nil {
+				err = fmt.Errorf("its facts cannot be used: %w", err)
+			}
+		}
+		return out, err
 	}
 	e, err := evidenceOf(j.ticket)
 	if err != nil {
@@ -106,6 +116,35 @@ func (j *job) intel(ctx context.Context) (result, error) {
 	f.Findings, f.Omitted = fitting(all, maxAnnotated)
 	facts, err := encode(f)
 	return result{stateChecked, facts, f.sentence()}, err
+}
+
+// readIntelFacts reads what the step intel says, which a command may have written.
+func readIntelFacts(facts json.RawMessage) (f intelFacts, err error) {
+	if len(facts) == 0 {
+		return f, nil
+	}
+	if err := factsForm.check(facts); err != nil {
+		return f, err
+	}
+	var m members
+	if err := json.Unmarshal(facts, &m); err != nil {
+		return f, errors.New("they are not an object")
+	}
+	const texts = "a list of texts"
+	err = cmp.Or(
+		m.member("kev", &f.KEV, "true or false"), m.member("epss", &f.EPSS, "a number from 0 to 1"),
+		m.member("kev_ids", &f.KEVIDs, texts), m.member("kev_date", &f.KEVDate, "text"),
+		m.member("epss_id", &f.EPSSID, "text"), m.member("epss_date", &f.EPSSDate, "text"), m.member("old", &f.Old, texts),
+		m.member("unchecked", &f.Unchecked, "a whole number"), m.member("omitted", &f.Omitted, "a whole number"),
+	)
+	switch list := m["findings"]; {
+	case err != nil:
+	case f.EPSS < 0 || f.EPSS > 1:
+		err = fmt.Errorf("\"epss\" is %g, and must be a number from 0 to 1", f.EPSS)
+	case list != nil && string(list) != "null":
+		f.Findings, err = findings.Parse(plainFindings, bytes.NewReader(facts))
+	}
+	return f, err
 }
 
 // ask looks a CVE up and notes in f what is known of it.

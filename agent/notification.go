@@ -25,8 +25,6 @@ const (
 type announced struct {
 	values
 	figures
-	KEV      bool
-	EPSS     float64
 	Findings []findings.Finding // the most severe first; as many as fit
 	Because  string             // the parts of the condition that hold
 	Brief    string             // the worst of it in a few words
@@ -40,7 +38,7 @@ func newText(text string) (*template.Template, error) {
 
 // sentFacts go with a notification.
 type sentFacts struct {
-	inputs
+	figures
 	Because  string             `json:"because"`
 	Digest   string             `json:"digest"`
 	Omitted  int                `json:"omitted"`
@@ -53,7 +51,7 @@ func (j *job) notification() (client.NotificationRequest, error) {
 	if err != nil {
 		return client.NotificationRequest{}, err
 	}
-	v := announced{values: j.values(), figures: e.figures, KEV: e.kev, EPSS: e.epss, Findings: e.findings, Brief: e.brief()}
+	v := announced{values: j.values(), figures: e.figures, Findings: e.findings, Brief: e.brief()}
 	var f assessFacts
 	if err := json.Unmarshal(j.ticket.Steps[stepAssess].Facts, &f); err == nil && f.Condition != "" {
 		v.Because = f.reasons()
@@ -68,9 +66,9 @@ func (j *job) notification() (client.NotificationRequest, error) {
 	if err != nil {
 		return client.NotificationRequest{}, err
 	}
-	sent := sentFacts{inputs: inputs{e.figures, e.kev, e.epss}, Because: v.Because, Digest: e.digest}
+	sent := sentFacts{figures: e.figures, Because: v.Because, Digest: e.digest}
 	sent.Findings, _ = fitting(e.findings, maxSentFacts)
-	sent.Omitted = e.Count - len(sent.Findings)
+	sent.Omitted = max(e.Count-len(sent.Findings), 0)
 	facts, err := encode(sent)
 	if err != nil {
 		return client.NotificationRequest{}, err

@@ -6,6 +6,7 @@ package agent
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 const (
 	maxReport  = 1 << 30   // bytes of a scanner's report, which is parsed while it comes
+	maxPlain   = 256 << 20 // bytes of a list of findings
 	maxOwn     = 1 << 20   // bytes in Picket's own form
 	maxFacts   = 512 << 10 // bytes, the API's limit
 	maxLine    = 2 << 10   // bytes of a line that goes to the log
@@ -108,16 +110,24 @@ func readOwn(r io.Reader) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	var out result
-	d := json.NewDecoder(bytes.NewReader(doc))
-	d.DisallowUnknownFields()
-	switch err := d.Decode(&out); {
-	case len(bytes.TrimSpace(doc)) == 0:
+	if len(bytes.TrimSpace(doc)) == 0 {
 		return result{}, fmt.Errorf("it is empty: %s is needed", form)
+	}
+	var out result
+	var m members
+	err = resultForm.check(doc)
+	if err == nil && json.Unmarshal(doc, &m) != nil {
+		err = errors.New("it is no object")
+	}
+	out.Facts = m["facts"]
+	if err == nil {
+		err = cmp.Or(m.member("state", &out.State, "text"), m.member("summary", &out.Summary, "text"))
+	}
+	switch {
+	case errors.Is(err, errBehind):
+		return result{}, err
 	case err != nil:
-		return result{}, fmt.Errorf("it is not %s (%s); for a scanner's own report set parse", form, printable(strings.TrimPrefix(err.Error(), "json: ")))
-	case d.More():
-		return result{}, fmt.Errorf("something stands behind %s", form)
+		return result{}, fmt.Errorf("it is not %s (%s); for a scanner's own report set parse", form, printable(err.Error()))
 	case out.State == "":
 		return result{}, fmt.Errorf("it has no state: %s is needed", form)
 	}

@@ -87,7 +87,7 @@ func (j *job) covers(ctx context.Context, earlier client.Ticket, e evidence) (bo
 	if err != nil {
 		return false, nil // an agent of another kind told it: nobody knows what
 	}
-	if e.kev && !before.kev || e.MaxCVSS > before.MaxCVSS {
+	if e.KEV && !before.KEV || e.MaxCVSS > before.MaxCVSS {
 		return false, nil
 	}
 	if before.digest != e.digest && e.Count > len(e.findings) {

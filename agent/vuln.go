@@ -4,13 +4,16 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
+
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 
 	"github.com/picketd/picket/agent/findings"
 )
@@ -27,14 +30,19 @@ func (j *job) vuln(ctx context.Context) (result, error) {
 	consume := func(r io.Reader) (err error) {
 		if c.Parse == "" {
 			out, err = readOwn(r)
+		} else if c.Parse == plainFindings {
+			found, err = readFindings(r)
 		} else {
 			found, err = findings.Parse(c.Parse, r)
 		}
 		return err
 	}
 	limit := int64(maxReport)
-	if c.Parse == "" {
+	switch c.Parse {
+	case "":
 		limit = maxOwn
+	case plainFindings:
+		limit = maxPlain
 	}
 	var err error
 	if j.a.plan.file != nil {
@@ -58,6 +66,19 @@ func (j *job) vuln(ctx context.Context) (result, error) {
 		return result{}, err
 	}
 	return result{stateChecked, facts, figuresOf(found).sentence()}, nil
+}
+
+// readFindings reads {"findings": […]} and nothing else: beside an error, an empty list would not say that nothing was found.
+func readFindings(r io.Reader) ([]findings.Finding, error) {
+	doc, err := io.ReadAll(transform.NewReader(r, unicode.BOMOverride(transform.Nop)))
+	if err != nil {
+		return nil, err
+	}
+	all, err := findings.Parse(plainFindings, bytes.NewReader(doc))
+	if err == nil {
+		err = findingsForm.check(doc)
+	}
+	return all, err
 }
 
 // readReport reads a report that lies in a file.
@@ -92,11 +113,17 @@ func ownVuln(out result) (result, error) {
 	if out.Facts == nil {
 		return result{}, errors.New(`there are no findings in its facts: "findings": [] is needed when nothing was found`)
 	}
-	f, err := readVulnFacts(out.Facts)
+	all, err := findings.Parse(plainFindings, bytes.NewReader(out.Facts))
 	if err != nil {
 		return result{}, fmt.Errorf("its facts cannot be used: %w", err)
 	}
-	complete := factsOf(f.Findings)
+	var said struct {
+		Error any `json:"error"`
+	}
+	if err := json.Unmarshal(out.Facts, &said); err == nil && said.Error != nil && said.Error != "" && said.Error != false {
+		return result{}, fmt.Errorf("its facts tell of an error: %s", cutText(printable(fmt.Sprint(said.Error)), 1024))
+	}
+	complete := factsOf(all)
 	ours, err := encode(complete)
 	if err != nil {
 		return result{}, err
@@ -127,15 +154,19 @@ func merged(first, second json.RawMessage) (json.RawMessage, error) {
 
 // sentence sums the figures up for people.
 func (f figures) sentence() string {
-	score := ""
-	if f.MaxCVSS > 0 {
-		score = ", CVSS up to " + num(f.MaxCVSS)
-	}
+	said := fmt.Sprintf("%d findings, %d critical, %d high", f.Count, f.Critical, f.High)
+	upTo := "up to "
 	switch f.Count {
 	case 0:
 		return "nothing found"
 	case 1:
-		return "1 finding" + strings.Replace(score, "up to ", "", 1)
+		said, upTo = "1 finding", ""
 	}
-	return fmt.Sprintf("%d findings, %d critical, %d high%s", f.Count, f.Critical, f.High, score)
+	if f.Unknown > 0 {
+		said += fmt.Sprintf(", %d of unknown severity", f.Unknown)
+	}
+	if f.TopCVSS > 0 {
+		said += ", CVSS " + upTo + num(f.TopCVSS)
+	}
+	return said
 }

@@ -77,8 +77,14 @@ func (f assessFacts) explain(say func(string, ...any)) {
 		say("  %s  %s", sign, p.words())
 	}
 	in := f.Inputs
-	say("It was decided from %s: %d critical, %d high, %d medium, %d low, %d info, %d unknown; max_cvss %s.",
+	say("It was decided from %s: %d critical, %d high, %d medium, %d low, %d info, %d of unknown severity; max_cvss %s.",
 		plural(in.Count, "finding"), in.Critical, in.High, in.Medium, in.Low, in.Info, in.Unknown, num(in.MaxCVSS))
+	if in.TopCVSS < in.MaxCVSS {
+		say("That max_cvss is the lowest of a severity: no scanner gave a score as high.")
+	}
+	if f.Left > 0 {
+		say("The list had no room for the least severe: %d of %s are not in it; the figures count them.", f.Left, plural(in.Count, "finding"))
+	}
 	switch i := f.Intel; {
 	case !i.Used:
 		say("Intelligence was not asked: %s.", i.Skipped)

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// TestWhatAProgramWritesIsReadStrictly: what encoding/json passes over would be taken for "nothing found".
+func TestWhatAProgramWritesIsReadStrictly(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"findings": [], "error": "no route"}`:                    `"error" is not known: it has findings`,
+		`{"findings": [{"id": "A"}], "findings": []}`:              `"findings" stands there twice`,
+		`{"findings": [{"id": "A", "id": "B"}]}`:                   `"id" in findings[] stands there twice`,
+		`{"findings": [{"id": "A", "CVSS": 9.8}]}`:                 `"CVSS" in findings[] must be written "cvss"`,
+		`{"findings": [{"id": "A", "x": {"y": 1, "y": 2}}]}`:       `"y" in findings[].x stands there twice`,
+		`{"findings": [{"id": "A", "x": ` + nested(200) + `}]}`:    "it is nested more than 100 deep",
+		`{"findings": []} {"findings": [{"id": "CVE-2020-0001"}]}`: "cannot read the output as",
+	} {
+		if _, err := readFindings(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%.60s: %v, want %s", text, err, want)
+		}
+	}
+	all, err := readFindings(strings.NewReader("\ufeff" + `{"findings": [{"id": "A", "url": "x"}]}`))
+	if err != nil || len(all) != 1 {
+		t.Errorf("a whole one: %v, %v", all, err)
+	}
+	for text, want := range map[string]string{
+		`{"state": "X", "state": "Y"}`:                           `"state" stands there twice`,
+		`{"State": "X"}`:                                         `"State" must be written "state"`,
+		`{"state": "X", "facts": {"a": 1, "a": 2}}`:              `"a" in facts stands there twice`,
+		`{"state": "X", "facts": {"Findings": []}}`:              `"Findings" in facts must be written "findings"`,
+		`{"state": "X", "facts": {"findings": [{"Kev": true}]}}`: `"Kev" in facts.findings[] must be written "kev"`,
+		`{"state": "X", "summary": 1}`:                           `"summary" must be text`,
+		`{"state": "X", "error": "no route"}`:                    `"error" is not known`,
+	} {
+		if _, err := readOwn(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	own := result{State: stateChecked, Facts: []byte(`{"findings": [], "error": "no route"}`)}
+	if _, err := ownVuln(own); err == nil || err.Error() != "its facts tell of an error: no route" {
+		t.Errorf("facts with an error: %v", err)
+	}
+}
+
+func nested(depth int) string { return strings.Repeat("[", depth) + strings.Repeat("]", depth) }
+
+func TestFactsOfIntelAreCheckedBeforeTheyAreRecorded(t *testing.T) {
+	t.Parallel()
+	j := jobOn(t, "")
+	for text, want := range map[string]string{
+		`{"kev": "yes"}`:                  `"kev" must be true or false`,
+		`{"KEV": true}`:                   `"KEV" in facts must be written "kev"`,
+		`{"epss": "0.9"}`:                 `"epss" must be a number from 0 to 1`,
+		`{"epss": 90}`:                    `"epss" is 90, and must be a number from 0 to 1`,
+		`{"findings": {}}`:                "cannot read the output as a list of findings",
+		`{"findings": [{"cvss": 1}]}`:     "cannot read the output as a list of findings: findings[0]: it has no id",
+		`{"kev": true, "kev_ids": "CVE"}`: `"kev_ids" must be a list of texts`,
+		`{"kev": true, "kev": false}`:     `"kev" in facts stands there twice`,
+	} {
+		var err error
+		if j.a.plan.intel, err = newCommand([]string{"printf", "%s", fmt.Sprintf(`{"state": "VULN_CHECK_DONE", "facts": %s}`, text)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := j.intel(t.Context()); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "Go ") {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// longList has so many findings that the facts have no room for the last of them, a given one.
+func longList(last findings.Finding) []findings.Finding {
+	var all []findings.Finding
+	for i := range 2500 {
+		all = append(all, findings.Finding{ID: fmt.Sprintf("CVE-2019-%05d", i), Severity: "low", CVSS: 1, Title: strings.Repeat("t", 180)})
+	}
+	return append(all, last)
+}
+
+// TestNothingIsLostBehindTheEndOfAList: what a scanner says of the least severe counts, and a condition that looks for it in
+// the list does not say no.
+func TestNothingIsLostBehindTheEndOfAList(t *testing.T) {
+	t.Parallel()
+	exploited := findings.Finding{ID: "CVE-2020-0009", Severity: "info", KEV: true, EPSS: 0.9}
+	for condition, want := range map[string]string{
+		"":                                    "high risk: kev (kev is true); epss >= 0.5 (epss is 0.9)",
+		"any(findings, .kev)":                 "cannot decide whether the risk is high (step.assess.high_risk): the list of findings is cut: it holds ",
+		"max_cvss > 9 or any(findings, .kev)": "cannot decide ",
+		"none(findings, .kev)":                "cannot decide ",
+		"len(findings) > 2500":                "cannot decide ",
+		"count($env['findings']) > 1":         "cannot decide ",
+		"kev || any(findings, .kev)":          "high risk: kev (kev is true)",
+		"any(findings, .severity == 'low')":   "high risk: any(findings, ",
+		"max_cvss > 9 && any(findings, .kev)": "no high risk: 2501 findings, 0 critical, 0 high, CVSS up to 1",
+	} {
+		config := ""
+		if condition != "" {
+			config = fmt.Sprintf("[step.assess]\nhigh_risk = %q\n", condition)
+		}
+		j := jobOn(t, config, longList(exploited)...)
+		got, err := j.assess(t.Context())
+		said := got.Summary
+		if err != nil {
+			said = err.Error()
+		}
+		if !strings.HasPrefix(said, want) {
+			t.Errorf("%q: %s, want %s", condition, said, want)
+		}
+		if err != nil {
+			continue
+		}
+		j.ticket.Steps[stepAssess] = client.Step{State: got.State, Facts: got.Facts}
+		if words := strings.Join(Why(j.ticket).Words, "\n"); !strings.Contains(words, " of 2501 findings are not in it") {
+			t.Errorf("%q is explained without what is not in the list:\n%s", condition, words)
+		}
+	}
+	// Whether intelligence is asked may not be decided by what is not seen.
+	j := jobOn(t, "[step.intel]\ncommand = [\"x\"]\nwhen = \"any(findings, .severity == 'info')\"\n", longList(exploited)...)
+	e, err := evidenceOf(j.ticket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if needed, _, err := j.needsIntel(e); !needed || err != nil {
+		t.Errorf("intelligence is needed: %v, %v", needed, err)
+	}
+}
