@@ -4,9 +4,12 @@
 package findings
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 )
 
 // What findings may take at most. Longer texts are cut, more findings are refused.
@@ -27,7 +30,18 @@ type collector struct {
 }
 
 // place tells findings apart. The title does so only for what is no CVE: one rule of a scanner may find several things.
-type place struct{ id, pkg, location, title string }
+type place struct{ id, pkg, location, title, apart string }
+
+// marked tells a finding apart by texts that are too long to be kept.
+func marked(f Finding, texts ...string) Finding {
+	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
+	f.apart = string(sum[:])
+	return f
+}
+
+// malicious is how the OpenSSF's database names malicious packages (https://github.com/ossf/malicious-packages). They have no
+// score, and scanners call them unknown.
+var malicious = regexp.MustCompile(`(?i)^MAL-[0-9]{4}-`)
 
 // add cleans a finding and takes it. score counts for the severity too, where the scanner has not rated it.
 func (c *collector) add(f Finding) error {
@@ -39,6 +53,9 @@ func (c *collector) add(f Finding) error {
 	if f.Severity == "unknown" && f.CVSS > 0 {
 		f.Severity = rating(f.CVSS)
 	}
+	if slices.ContainsFunc(append([]string{f.ID}, f.Aliases...), malicious.MatchString) {
+		f.Severity = "critical"
+	}
 	var aliases []string
 	for _, a := range f.Aliases {
 		if a = clean(a, maxID); a != "" && a != f.ID && !slices.Contains(aliases, a) && len(aliases) < maxAliases {
@@ -47,7 +64,7 @@ func (c *collector) add(f Finding) error {
 	}
 	f.Aliases = aliases
 
-	key := place{f.ID, f.Package, f.Location, ""}
+	key := place{id: f.ID, pkg: f.Package, location: f.Location, apart: f.apart}
 	if cveIn(f.ID) != f.ID {
 		key.title = f.Title
 	}
@@ -55,7 +72,7 @@ func (c *collector) add(f Finding) error {
 		merge(&c.list[i], f)
 		return nil
 	}
-	c.bytes += len(f.ID) + len(f.Title) + len(f.Package) + len(f.Location)
+	c.bytes += len(f.ID) + len(f.Title) + len(f.Package) + len(f.Location) + len(f.apart)
 	for _, a := range f.Aliases {
 		c.bytes += len(a)
 	}

@@ -24,7 +24,9 @@
 //	sarif     SARIF of any tool                          2.1.0                                    error
 //	findings  {"findings": […]}, the form of Finding     –                                        error
 //
-// Unknown fields are ignored. UTF-8 is expected, with a byte order mark or without; UTF-16 needs one.
+// Unknown fields are ignored. Only "findings" is written for this reader, so there what would be lost of a severity is an
+// error: a word that is not known, a score that is none or out of its range, a name that was meant for one of them as
+// "cvss_score". UTF-8 is expected, with a byte order mark or without; UTF-16 needs one.
 //
 // # What is taken
 //
@@ -36,10 +38,12 @@
 //	nmap      from the score, else the risk factor     vulners', those of the vulns library      ports not open, scripts that
 //	                                                                                             report no vulnerability
 //	osv       database_specific.severity, Ubuntu's     vectors, else the group's max_severity    licence violations
+//	findings  severity, else from the score            cvss, epss                                –
 //	sarif     from the score, else level, else the     security-severity of result or rule       suppressed, kind not fail,
 //	          rule's level, else warning                                                         baselineState absent
 //
-// Trivy's misconfigurations and secrets are findings; what a secret says is not taken. OSV-Scanner's groups are one finding
+// Trivy's misconfigurations and secrets are findings; what a secret says is not taken. A policy without metadata has its
+// namespace for an id. OSV-Scanner's groups are one finding
 // each. What its call analysis found uncalled is a finding all the same. nmap's open ports are findings with severity info and
 // the id "open-port"; vulners and scripts that use NSE's vulns library add theirs, at whatever depth their tables stand, or from
 // the text where there are none. Of SARIF, the first
@@ -48,11 +52,13 @@
 // Scores are CVSS base scores, computed where only a vector is given: the highest of versions 3.x and 4.0, and version 2
 // where there is nothing newer. A number outside 0 to 10 is no score. Severities are understood in any case and under other
 // names (moderate, important, negligible, warning, a number); without one, the score decides by the scale of CVSS 3.1; what
-// is neither is "unknown".
+// is neither is "unknown". A malicious package (MAL-…) is critical.
 //
 // The id is the first CVE among a finding's names, in capitals, else the scanner's own id; the other names are aliases. KEV
 // and EPSS should be asked for id and aliases. Findings of one id, package and location are merged, and the worst of each
-// field is kept; where the id is no CVE, the title must be the same too, for one rule may find several things.
+// field is kept; where the id is no CVE, the title must be the same too, for one rule may find several things; Trivy's policies are told apart by their messages as well.
+//
+// KEV and EPSS are refused when their date is more than a day ahead of this host's clock.
 //
 // # Limits
 //

@@ -29,6 +29,9 @@ func newDocument(src *source) (*document, error) {
 	}
 	d := &document{src: src, dec: json.NewDecoder(src)}
 	d.dec.UseNumber()
+	if b, err := src.Peek(4); err == nil && string(b) == "null" {
+		return nil, errors.New("it is null")
+	}
 	return d, nil
 }
 

@@ -31,8 +31,8 @@ type epssRow struct {
 	score float64
 }
 
-// OpenEPSS reads the table, CSV, gzipped or not, into memory. A row that is none, a score that is no probability and a file
-// that was cut off are refused, with the line.
+// OpenEPSS reads the table, CSV, gzipped or not, into memory. A row that is none, a score that is no probability, a date that
+// is more than a day ahead and a file that was cut off are refused, with the line.
 func OpenEPSS(path string) (*EPSS, error) {
 	e := &EPSS{}
 	if err := readIntel(path, e.read); err != nil {
@@ -101,7 +101,7 @@ func (e *EPSS) line(n int, text string) error {
 		for _, layout := range []string{"2006-01-02T15:04:05-0700", time.RFC3339, time.DateOnly} {
 			if t, err := time.Parse(layout, strings.TrimSpace(date)); err == nil && strings.HasPrefix(text, "#") {
 				e.date = t
-				return nil
+				return past(t)
 			}
 		}
 		return errors.New("should be as #model_version:v2025.03.14,score_date:2026-11-20T00:00:00+0000")

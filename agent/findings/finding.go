@@ -19,6 +19,8 @@ type Finding struct {
 	Aliases  []string `json:"aliases,omitempty"`  // its other ids: further CVEs, GHSA, a template's name
 	EPSS     float64  `json:"epss,omitempty"`     // probability of exploitation in the next 30 days, 0 to 1; 0 when not known
 	KEV      bool     `json:"kev,omitempty"`      // it is in CISA's catalogue of known exploited vulnerabilities
+
+	apart string // what tells it from others of its id and place while an output is read, see marked
 }
 
 // severities are the words of Finding.Severity, the least severe first. One that nobody has rated may be anything, so it

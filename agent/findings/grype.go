@@ -63,7 +63,7 @@ func parseGrype(src *source, into *collector) error {
 	err = d.object(fields{
 		"matches": func() error {
 			found = true
-			return list(d, func(m *grypeMatch) error { return m.add(into) })()
+			return d.must(list(d, func(m *grypeMatch) error { return m.add(into) })) // Grype writes [] where it found nothing
 		},
 		"descriptor": d.value(&descriptor),
 	})

@@ -40,6 +40,8 @@ func guess(head []byte) string {
 		{"Trivy JSON", []string{`"Results"`}},
 		{"Trivy JSON", []string{`"Target"`, `"Type"`}},
 		{"Semgrep JSON", []string{`"results"`, `"check_id"`}},
+		{"Semgrep JSON", []string{`"results"`, `"errors"`, `"paths"`}},
+		{"Bandit JSON", []string{`"results"`, `"errors"`, `"metrics"`}},
 		{"OSV-Scanner JSON", []string{`"results"`, `"packages"`}},
 		{"OSV-Scanner JSON", []string{`"results"`, `"experimental_config"`}},
 		{"CISA's catalogue", []string{`"catalogVersion"`}},

@@ -26,6 +26,9 @@ func file(t *testing.T, content []byte) string {
 	return path
 }
 
+// tomorrow is a date that is further ahead than clocks and zones may differ.
+func tomorrow() string { return time.Now().Add(25 * time.Hour).UTC().Format(time.RFC3339) }
+
 func packed(t *testing.T, content string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -40,9 +43,9 @@ func packed(t *testing.T, content string) []byte {
 }
 
 const (
-	kevSample = `{"title":"CISA Catalog of Known Exploited Vulnerabilities","catalogVersion":"2026.11.20","dateReleased":"2026-11-20T17:04:19.9796Z","count":2,
+	kevSample = `{"title":"CISA Catalog of Known Exploited Vulnerabilities","catalogVersion":"2025.11.20","dateReleased":"2025-11-20T17:04:19.9796Z","count":2,
 		"vulnerabilities":[{"cveID":"CVE-2024-3400","vendorProject":"Palo Alto Networks","cwes":["CWE-20"]},{"cveID":"CVE-2014-0160"}]}`
-	epssSample = "#model_version:v2025.03.14,score_date:2026-11-20T12:00:00+0000\ncve,epss,percentile\n" +
+	epssSample = "#model_version:v2025.03.14,score_date:2025-11-20T12:00:00+0000\ncve,epss,percentile\n" +
 		"CVE-2021-44228,0.94358,0.99960\nCVE-1999-0001,0.01141,0.77\nCVE-2026-12345678,0.000430000,0.01\nCVE-2014-0160,1,1\n"
 )
 
@@ -56,9 +59,21 @@ func TestKEV(t *testing.T) {
 		if !k.Has("CVE-2024-3400") || !k.Has("CVE-2014-0160") || k.Has("CVE-2014-0161") || k.Has("") {
 			t.Error("the catalogue does not hold what it should")
 		}
-		if want := time.Date(2026, 11, 20, 17, 4, 19, 979_600_000, time.UTC); !k.Date().Equal(want) {
+		if want := time.Date(2025, 11, 20, 17, 4, 19, 979_600_000, time.UTC); !k.Date().Equal(want) {
 			t.Errorf("got %v, want %v", k.Date(), want)
 		}
+	}
+}
+
+// TestCatalogueOfTheNextZoneIsTaken: clocks and zones differ by less than a day.
+func TestCatalogueOfTheNextZoneIsTaken(t *testing.T) {
+	t.Parallel()
+	later := time.Now().Add(23 * time.Hour).UTC().Format(time.RFC3339)
+	if _, err := OpenKEV(file(t, []byte(strings.Replace(kevSample, "2025-11-20T17:04:19.9796Z", later, 1)))); err != nil {
+		t.Error(err)
+	}
+	if _, err := OpenEPSS(file(t, []byte(strings.Replace(epssSample, "2025-11-20T12:00:00+0000", later, 1)))); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -68,11 +83,12 @@ func TestKEVRefused(t *testing.T) {
 		"it is empty":                           nil,
 		"says that it has 3 entries, and has 2": []byte(strings.Replace(kevSample, `"count":2`, `"count":3`, 1)),
 		`no "count"`:                            []byte(strings.Replace(kevSample, `"count"`, `"total"`, 1)),
-		`no "vulnerabilities"`:                  []byte(`{"findings":[],"count":0,"dateReleased":"2026-11-20T17:04:19Z"}`),
-		`dateReleased is "yesterday"`:           []byte(strings.Replace(kevSample, "2026-11-20T17:04:19.9796Z", "yesterday", 1)),
+		`no "vulnerabilities"`:                  []byte(`{"findings":[],"count":0,"dateReleased":"2025-11-20T17:04:19Z"}`),
+		`dateReleased is "yesterday"`:           []byte(strings.Replace(kevSample, "2025-11-20T17:04:19.9796Z", "yesterday", 1)),
 		`vulnerabilities[1]: its cveID is ""`:   []byte(strings.Replace(kevSample, `{"cveID":"CVE-2014-0160"}`, "{}", 1)),
 		"cut off":                               []byte(kevSample[:len(kevSample)-1]),
 		"something follows":                     []byte(kevSample + "{}"),
+		"in the future: here it is ":            []byte(strings.Replace(kevSample, "2025-11-20T17:04:19.9796Z", tomorrow(), 1)),
 		"cut off, in gzip":                      packed(t, kevSample)[:100],
 		"damaged gzip":                          []byte("\x1f\x8bnothing"),
 	} {
@@ -110,7 +126,7 @@ func TestEPSS(t *testing.T) {
 				t.Errorf("%q: got %v, want nothing", cve, got)
 			}
 		}
-		if want := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC); !e.Date().Equal(want) {
+		if want := time.Date(2025, 11, 20, 12, 0, 0, 0, time.UTC); !e.Date().Equal(want) {
 			t.Errorf("got %v, want %v", e.Date(), want)
 		}
 	}
@@ -128,6 +144,7 @@ func TestEPSSRefused(t *testing.T) {
 		{[]byte(head), "has 2 lines and no scores"},
 		{[]byte(lines[1] + lines[2]), "line 1: should be as #model_version"},
 		{[]byte("#model_version:v1,score_date:soon\n" + lines[1]), "line 1: should be as"},
+		{[]byte("#model_version:v1,score_date:" + tomorrow() + "\n" + lines[1] + lines[2]), "line 1: its date "},
 		{[]byte(lines[0] + "cve,score\n"), "line 2: should be cve,epss,percentile"},
 		{[]byte(head + lines[2] + "CVE-2020-0001,0.5\n"), "line 4: has 2 fields, should have 3"},
 		{[]byte(head + "\n"), "line 3: has 1 fields"},
@@ -154,7 +171,7 @@ func TestEPSSRefused(t *testing.T) {
 func TestEPSSMemory(t *testing.T) {
 	const rows = 300_000
 	var content bytes.Buffer
-	content.WriteString("#model_version:v1,score_date:2026-11-20T00:00:00+0000\ncve,epss,percentile\n")
+	content.WriteString("#model_version:v1,score_date:2025-11-20T00:00:00+0000\ncve,epss,percentile\n")
 	for i := range rows {
 		fmt.Fprintf(&content, "CVE-%d-%04d,0.%05d,0.5\n", 1999+i%28, i, i%100_000)
 	}

@@ -20,7 +20,7 @@ type KEV struct {
 }
 
 // OpenKEV reads the catalogue's JSON, gzipped or not, into memory. A catalogue with another number of entries than it says,
-// or without its date, is refused.
+// without its date, or of a date that is more than a day ahead is refused.
 func OpenKEV(path string) (*KEV, error) {
 	k := &KEV{cves: map[string]struct{}{}}
 	if err := readIntel(path, k.read); err != nil {
@@ -75,7 +75,18 @@ func (k *KEV) read(r io.Reader) error {
 	if k.date, err = time.Parse(time.RFC3339, released); err != nil {
 		return fmt.Errorf("its dateReleased is %q, should be as 2025-08-25T17:04:19Z", clean(released, maxID))
 	}
+	if err := past(k.date); err != nil {
+		return err
+	}
 	return d.end()
+}
+
+// past refuses a date that is more than a day ahead of this host's clock: either is wrong, and then the age says nothing.
+func past(date time.Time) error {
+	if now := time.Now(); date.After(now.Add(24 * time.Hour)) {
+		return fmt.Errorf("its date %s is in the future: here it is %s", date.Format(time.DateOnly), now.UTC().Format(time.DateOnly))
+	}
+	return nil
 }
 
 // readIntel opens a file, unpacks it if it begins as gzip does, and gives it to read.

@@ -55,18 +55,21 @@ func parseOSV(src *source, into *collector) error {
 	if err != nil {
 		return err
 	}
-	found, foreign := false, false
-	err = d.object(fields{
+	found, foreign := false, ""
+	known := fields{
 		"results": func() error { found = true; return d.array(func() error { return osvSource(d, into) }) },
-		"errors":  func() error { foreign = true; return d.skip() }, // Semgrep and Bandit have results too
-	})
+	}
+	for _, name := range []string{"errors", "paths", "version", "metrics", "generated_at", "summary", "plugins_used", "totals"} {
+		known[name] = func() error { foreign = name; return d.skip() } // Semgrep, Bandit and others have results too
+	}
+	err = d.object(known)
 	switch {
 	case err != nil:
 		return err
 	case !found:
 		return errors.New(`it has no "results"`)
-	case foreign:
-		return errors.New(`it has "errors", which OSV-Scanner does not write`)
+	case foreign != "":
+		return fmt.Errorf("it has %q, which OSV-Scanner does not write", foreign)
 	}
 	return d.end()
 }

@@ -72,5 +72,8 @@ func Parse(format string, r io.Reader) ([]Finding, error) {
 		}
 		return nil, fmt.Errorf("cannot read the output as %s: %w", f.title, err)
 	}
+	for i := range into.list {
+		into.list[i].apart = ""
+	}
 	return into.list, nil
 }

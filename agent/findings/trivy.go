@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // trivyVulnerability is one of Results[].Vulnerabilities.
@@ -29,8 +30,8 @@ type trivyVulnerability struct {
 
 // trivyMisconfiguration is one of Results[].Misconfigurations.
 type trivyMisconfiguration struct {
-	ID, AVDID, Title, Message, Severity, Status text
-	CauseMetadata                               struct{ StartLine number }
+	ID, AVDID, Namespace, Title, Message, Severity, Status text
+	CauseMetadata                                          struct{ StartLine number }
 }
 
 // trivySecret is one of Results[].Secrets; what was found is left where it is.
@@ -53,18 +54,18 @@ func parseTrivy(src *source, into *collector) error {
 		return err
 	}
 	t := &trivy{document: d, add: into.add}
-	if b, _ := src.first(); b == '[' || b == 'n' { // null, when there was nothing to look at
+	if b, _ := src.first(); b == '[' {
 		if err := t.results(); err != nil {
 			return err
 		}
 		return d.end()
 	}
-	var version number = 2
+	version, cluster := text("2"), false
 	resources := func() error { return d.array(t.resource) }
 	err = d.object(fields{
 		"SchemaVersion":     func() error { t.seen = true; return d.value(&version)() },
 		"Results":           func() error { t.seen = true; return t.results() },
-		"ClusterName":       func() error { t.seen = true; return d.skip() },
+		"ClusterName":       func() error { t.seen, cluster = true, true; return d.skip() },
 		"Resources":         resources,
 		"Findings":          resources,
 		"Vulnerabilities":   resources, // before trivy 0.30
@@ -73,8 +74,8 @@ func parseTrivy(src *source, into *collector) error {
 	switch {
 	case err != nil:
 		return err
-	case version != 2 && version != 0: // a report of trivy k8s may leave it 0
-		return fmt.Errorf("its SchemaVersion is %v, known is 2", version)
+	case version != "2" && (version != "0" || !cluster): // a report of trivy k8s may leave it 0
+		return fmt.Errorf("its SchemaVersion is %s, known is 2", clean(string(version), maxID))
 	case !t.seen:
 		return errors.New(`it has none of "SchemaVersion", "Results" and "ClusterName"`)
 	}
@@ -141,12 +142,7 @@ func (t *trivy) result() error {
 			if m.Status != "" && m.Status != "FAIL" {
 				return nil
 			}
-			f := Finding{
-				Severity: string(m.Severity), Title: first(string(m.Title), string(m.Message)),
-				Location: line(m.CauseMetadata.StartLine),
-			}
-			f.ID, f.Aliases = identify(string(m.ID), string(m.AVDID))
-			return take(f)
+			return take(m.finding())
 		}),
 		"Secrets": list(t.document, func(s *trivySecret) error {
 			return take(Finding{
@@ -200,6 +196,24 @@ func (v *trivyVulnerability) finding() Finding {
 	}
 	f.CVSS = s.best()
 	return f
+}
+
+// finding names a policy by its namespace where it has no id, for what people write themselves without metadata has "N/A" for
+// an id and a title. One policy may find several things in a file, which its messages tell apart.
+func (m *trivyMisconfiguration) finding() Finding {
+	given := func(s text) string {
+		if s == "N/A" {
+			return ""
+		}
+		return string(s)
+	}
+	f := Finding{Severity: string(m.Severity), Title: given(m.Title), Location: line(m.CauseMetadata.StartLine)}
+	if message := given(m.Message); message != "" && message != f.Title {
+		f.Title = strings.TrimPrefix(f.Title+": "+message, ": ")
+	}
+	f.ID, f.Aliases = identify(given(m.ID), given(m.AVDID))
+	f.ID = first(f.ID, given(m.Namespace), string(m.ID))
+	return marked(f, string(m.Namespace), string(m.Message))
 }
 
 // line is the place of a line within a target.
