@@ -47,7 +47,7 @@ type mailer struct {
 	timeout  time.Duration
 	tls      *tls.Config
 	shown    string
-	secrets  *strings.Replacer
+	secrets  secrets
 }
 
 func newMailer(cc ChannelConfig) (*mailer, error) {

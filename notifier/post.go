@@ -31,7 +31,7 @@ const maxAnswer = 64 << 10
 type poster struct {
 	url     string
 	shown   string // what errors may show of it
-	secrets *strings.Replacer
+	secrets secrets
 	client  *http.Client
 	agent   string
 }
@@ -74,7 +74,7 @@ func loopback(host string) bool {
 }
 
 // secretsOf blanks the parts of a URL that may be secrets, and others, in case a receiver's answer or an error repeats them.
-func secretsOf(from string, others ...string) *strings.Replacer {
+func secretsOf(from string, others ...string) secrets {
 	u, err := url.Parse(from)
 	if err != nil {
 		return blank(append(others, from))
@@ -89,15 +89,40 @@ func secretsOf(from string, others ...string) *strings.Replacer {
 	return blank(append(parts, strings.Split(u.Path, "/")...))
 }
 
-// blank makes a replacer of what must not be shown. What is shorter than 6 bytes is no secret, but common in sentences.
-func blank(parts []string) *strings.Replacer {
+// secrets is what must not be shown.
+type secrets struct {
+	*strings.Replacer
+	parts []string // the longest first
+}
+
+// blank makes secrets of parts. What is shorter than 6 bytes is no secret, but common in sentences.
+func blank(parts []string) secrets {
 	parts = slices.DeleteFunc(parts, func(s string) bool { return len(s) < 6 })
 	slices.SortFunc(parts, func(a, b string) int { return cmp.Compare(len(b), len(a)) }) // the longest one that fits
 	var pairs []string
 	for _, s := range parts {
 		pairs = append(pairs, s, "[secret]")
 	}
-	return strings.NewReplacer(pairs...)
+	return secrets{strings.NewReplacer(pairs...), parts}
+}
+
+// longest is how many bytes a secret has at most.
+func (s secrets) longest() int {
+	if len(s.parts) == 0 {
+		return 0
+	}
+	return len(s.parts[0])
+}
+
+// hideCut hides secrets in a text whose rest is missing: what begins like a secret at its end is cut, and again in what is left,
+// where the cut may have gone through another.
+func (s secrets) hideCut(text string) string {
+	for i := max(0, len(text)-s.longest()); i < len(text); i++ {
+		if slices.ContainsFunc(s.parts, func(part string) bool { return strings.HasPrefix(part, text[i:]) }) {
+			return s.hideCut(text[:i])
+		}
+	}
+	return s.Replace(text)
 }
 
 // reply is an HTTP answer.
@@ -109,8 +134,8 @@ type reply struct {
 	hide   func(string) string // takes secrets out
 }
 
-// post makes one attempt. failed is set when there is no answer. Of an answer's body at most limit bytes are read; of a good
-// answer nothing when limit is 0.
+// post makes one attempt. failed is set when there is no answer. Of an answer's body at most limit bytes are read; when
+// limit is 0, nothing of a good answer, and of another what its error may show.
 func (p poster) post(ctx context.Context, to string, body []byte, head http.Header, limit int64) (r reply, failed *Result) {
 	fail := func(begun bool, reason string) (reply, *Result) {
 		result := unanswered(begun, reason)
@@ -134,11 +159,15 @@ func (p poster) post(ctx context.Context, to string, body []byte, head http.Head
 	defer resp.Body.Close()
 	r = reply{code: resp.StatusCode, header: resp.Header, hide: p.secrets.Replace}
 	if resp.StatusCode >= 300 {
-		limit = max(limit, maxError)
+		limit = max(limit, maxError+int64(p.secrets.longest())) // what is shown at most, and a secret that begins in it
 	}
 	if limit > 0 {
-		r.raw, _ = io.ReadAll(io.LimitReader(resp.Body, limit)) // half an answer is better than none
-		r.body = r.hide(string(r.raw))
+		r.raw, err = io.ReadAll(io.LimitReader(resp.Body, limit)) // half an answer is better than none
+		if err == nil && int64(len(r.raw)) < limit {
+			r.body = r.hide(string(r.raw))
+		} else {
+			r.body = p.secrets.hideCut(string(r.raw))
+		}
 	}
 	return r, nil
 }
