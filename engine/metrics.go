@@ -50,9 +50,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Help: "Redis' clock ahead of this host's; in a Cluster, of the master that is furthest off.",
 		}),
 	}
-	for _, clock := range []string{"host", "redis"} {
-		m.steps.WithLabelValues(clock)
-	}
+	m.begin()
 	if r == nil {
 		return m, nil
 	}
@@ -62,4 +60,22 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		}
 	}
 	return m, nil
+}
+
+// begin has every counter there from the start, at 0: Prometheus sees no increase from nothing to 1.
+func (m *metrics) begin() {
+	for of, values := range map[*prometheus.CounterVec][]string{
+		m.claims:   {"granted", "held", "terminal", "refused"},
+		m.renewals: {"ok", "failed", "taken"},
+		m.steps:    {"host", "redis"},
+	} {
+		for _, value := range values {
+			of.WithLabelValues(value)
+		}
+	}
+	for _, reason := range []Reason{
+		ReasonReleased, ReasonProcessExit, ReasonExpired, ReasonTaken, ReasonSilent, ReasonMaxHold, ReasonStoreReset, ReasonForced,
+	} {
+		m.ended.WithLabelValues(string(reason))
+	}
 }
