@@ -39,15 +39,20 @@
 //	                                                                                             report no vulnerability
 //	osv       database_specific.severity, Ubuntu's     vectors, else the group's max_severity    licence violations
 //	findings  severity, else from the score            cvss, epss                                –
-//	sarif     from the score, else level, else the     security-severity of result or rule       suppressed, kind not fail,
-//	          rule's level, else warning                                                         baselineState absent
+//	sarif     from the score, else a word in its      security-severity of result or rule,      suppressed, kind not fail,
+//	          place, else level, else the rule's       else cvssv3_baseScore                     baselineState absent
+//	          level, else warning
 //
 // Trivy's misconfigurations and secrets are findings; what a secret says is not taken. A policy without metadata has its
-// namespace for an id. OSV-Scanner's groups are one finding
-// each. What its call analysis found uncalled is a finding all the same. nmap's open ports are findings with severity info and
-// the id "open-port"; vulners and scripts that use NSE's vulns library add theirs, at whatever depth their tables stand, or from
-// the text where there are none. Of SARIF, the first
-// location counts, and fingerprints do not.
+// namespace for an id. OSV-Scanner's groups are one finding each. What its call analysis found uncalled is a finding all the
+// same. nmap's open ports are findings with severity info and the id "open-port"; vulners and scripts that use NSE's vulns
+// library add theirs, at whatever depth their tables stand, or from the text where there are none.
+//
+// Of SARIF, each location of a result is a finding, and fingerprints do not count. A rule is found by the result's id; an index
+// counts only where it leads to a rule of that id, or where there is no id. CVEs in "cve" and "tags" of the properties are names
+// of a finding; where these and the rule's ids have none, so are those in brackets at the beginning of a text of the rule, or
+// the only one in it. A run that ended well, but found nothing and has a notification of level error, is an error; with
+// findings, executionSuccessful alone decides, for tools report a file that they cannot read as an error, too.
 //
 // Scores are CVSS base scores, computed where only a vector is given: the highest of versions 3.x and 4.0, and version 2
 // where there is nothing newer. A number outside 0 to 10 is no score. Severities are understood in any case and under other
@@ -56,7 +61,8 @@
 //
 // The id is the first CVE among a finding's names, in capitals, else the scanner's own id; the other names are aliases. KEV
 // and EPSS should be asked for id and aliases. Findings of one id, package and location are merged, and the worst of each
-// field is kept; where the id is no CVE, the title must be the same too, for one rule may find several things; Trivy's policies are told apart by their messages as well.
+// field is kept; where the id is no CVE, the title must be the same too, for one rule may find several things. What SARIF and
+// Trivy's policies find is told apart by its message as well: two packages of an image have one location.
 //
 // KEV and EPSS are refused when their date is more than a day ahead of this host's clock.
 //

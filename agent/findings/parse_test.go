@@ -69,8 +69,8 @@ var samples = []struct {
 		"GHSA-aaaa-bbbb-cccc critical 9.3 | | x abc123 | /src/go.mod |",
 	}},
 	{"sarif", "sarif.sarif", []string{
-		"CVE-2021-44228 critical 10 | log4j-core: RCE | | opt/a.jar:1:1 | GHSA-jfh8-c2jp-5v3q",
-		"CVE-2021-44228 critical 10 | log4j-core: RCE | | opt/b.jar:1 | GHSA-jfh8-c2jp-5v3q",
+		"CVE-2021-44228 critical 10 | log4j-core: RCE: Package: log4j-core | | opt/a.jar:1:1 | GHSA-jfh8-c2jp-5v3q",
+		"CVE-2021-44228 critical 10 | log4j-core: RCE: Package: log4j-core | | opt/b.jar:1 | GHSA-jfh8-c2jp-5v3q",
 		"py/sql-injection high 8.8 | SQL | | src/app.py:42 |",
 		"CA1000/1 low | Static member | | ns::f |",
 		"nothing medium | no rule at all | | |",

@@ -4,53 +4,18 @@
 package findings
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 )
 
-type sarifText struct {
-	Text text `json:"text"`
-}
-
-// sarifBag is a bag of properties, in which anything may stand.
-type sarifBag map[string]json.RawMessage
-
-// score reads "security-severity", which GitHub made the place for a score from 0 to 10.
-func (b sarifBag) score() float64 {
-	var n number
-	if raw := b["security-severity"]; raw != nil {
-		_ = n.UnmarshalJSON(raw)
-	}
-	return n.within(10)
-}
-
-// sarifRule is a reportingDescriptor.
-type sarifRule struct {
-	ID            text      `json:"id"`
-	Name          text      `json:"name"`
-	Short         sarifText `json:"shortDescription"`
-	DeprecatedIDs texts     `json:"deprecatedIds"`
-	Properties    sarifBag  `json:"properties"`
-	Default       struct {
-		Level text `json:"level"`
-	} `json:"defaultConfiguration"`
-}
-
-// rule is what is kept of a sarifRule.
-type rule struct {
-	id, title, level string
-	aliases          []string
-	score            float64
-}
-
 // sarifRun is what is kept of a run until it ends, for its rules may come behind its results.
 type sarifRun struct {
-	rules     [][]rule // of the driver, then of each extension
-	byID      map[string]rule
-	artifacts []string
-	results   []result
+	components []component // the driver, then each extension
+	rules      int         // of all of them
+	artifacts  []string
+	results    []result
+	failure    string // what the tool says that went wrong, although it ended well
 }
 
 // parseSARIF reads a log of version 2.1.0.
@@ -84,13 +49,18 @@ func parseSARIF(src *source, into *collector) error {
 }
 
 func parseRun(d *document, into *collector) error {
-	run := sarifRun{rules: [][]rule{nil}, byID: map[string]rule{}}
+	run := sarifRun{components: make([]component, 1)}
 	hasResults := false
 	err := d.object(fields{
 		"tool": func() error {
 			return d.object(fields{
-				"driver":     run.component(d, 0),
-				"extensions": func() error { return d.array(func() error { return run.component(d, len(run.rules))() }) },
+				"driver": func() error { return run.component(d, 0) },
+				"extensions": func() error {
+					return d.array(func() error {
+						run.components = append(run.components, component{})
+						return run.component(d, len(run.components)-1)
+					})
+				},
 			})
 		},
 		"artifacts": list(d, func(a *struct {
@@ -100,15 +70,7 @@ func parseRun(d *document, into *collector) error {
 			run.artifacts = append(run.artifacts, clean(string(a.Location.URI), maxPlace))
 			return over(len(run.artifacts), "artifacts")
 		}),
-		"invocations": list(d, func(i *struct {
-			Successful *bool `json:"executionSuccessful"`
-		},
-		) error {
-			if i.Successful != nil && !*i.Successful {
-				return errors.New("it says executionSuccessful = false: the scan is not complete")
-			}
-			return nil
-		}),
+		"invocations": list(d, run.invocation),
 		"results": func() error {
 			hasResults = true
 			return d.must(list(d, run.keep))
@@ -120,6 +82,9 @@ func parseRun(d *document, into *collector) error {
 	if !hasResults { // the standard wants an empty list where a scan found nothing
 		return errors.New(`it has no "results": nothing was scanned, or they are in another file`)
 	}
+	if run.failure != "" && len(run.results) == 0 {
+		return fmt.Errorf("it found nothing, and says that something went wrong: %s", run.failure)
+	}
 	for _, r := range run.results {
 		if err := into.add(run.finding(r)); err != nil {
 			return err
@@ -128,23 +93,32 @@ func parseRun(d *document, into *collector) error {
 	return nil
 }
 
-// component reads the rules of the driver, which is component 0, or of an extension.
-func (run *sarifRun) component(d *document, n int) func() error {
-	return func() error {
-		if n == len(run.rules) {
-			run.rules = append(run.rules, nil)
-		}
-		return d.object(fields{"rules": list(d, func(r *sarifRule) error {
-			kept := rule{
-				id:      string(r.ID),
-				title:   clean(first(string(r.Short.Text), string(r.Name)), maxTitle),
-				level:   string(r.Default.Level),
-				aliases: r.DeprecatedIDs,
-				score:   r.Properties.score(),
-			}
-			run.rules[n] = append(run.rules[n], kept)
-			run.byID[kept.id] = kept
-			return over(len(run.byID), "rules")
-		})})
+// sarifNotification is what a tool says of its own run.
+type sarifNotification struct {
+	Level   text      `json:"level"`
+	Message sarifText `json:"message"`
+	About   struct {
+		ID text `json:"id"`
+	} `json:"descriptor"`
+}
+
+// sarifInvocation is one run of the tool's program.
+type sarifInvocation struct {
+	Successful    *bool               `json:"executionSuccessful"`
+	Execution     []sarifNotification `json:"toolExecutionNotifications"`
+	Configuration []sarifNotification `json:"toolConfigurationNotifications"`
+}
+
+// invocation refuses a run that failed, and keeps what it says of errors: after those "the results cannot be assumed to be
+// complete" (SARIF 2.1.0, appendix I).
+func (run *sarifRun) invocation(i *sarifInvocation) error {
+	if i.Successful != nil && !*i.Successful {
+		return errors.New("it says executionSuccessful = false: the scan is not complete")
 	}
+	for _, n := range append(i.Execution, i.Configuration...) {
+		if n.Level == "error" && run.failure == "" {
+			run.failure = clean(first(string(n.Message.Text), string(n.About.ID), "it does not say what"), maxTitle)
+		}
+	}
+	return nil
 }

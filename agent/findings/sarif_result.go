@@ -6,6 +6,8 @@ package findings
 import (
 	"cmp"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -18,11 +20,9 @@ type sarifResult struct {
 	RuleID    text `json:"ruleId"`
 	RuleIndex *int `json:"ruleIndex"`
 	Rule      struct {
-		ID        text `json:"id"`
-		Index     *int `json:"index"`
-		Component struct {
-			Index *int `json:"index"`
-		} `json:"toolComponent"`
+		ID        text         `json:"id"`
+		Index     *int         `json:"index"`
+		Component componentRef `json:"toolComponent"`
 	} `json:"rule"`
 	Kind         text      `json:"kind"`
 	Level        text      `json:"level"`
@@ -32,32 +32,38 @@ type sarifResult struct {
 	Suppressions []struct {
 		Status text `json:"status"`
 	} `json:"suppressions"`
-	Locations []struct {
-		Physical struct {
-			Artifact sarifArtifact `json:"artifactLocation"`
-			Region   struct {
-				StartLine   number `json:"startLine"`
-				StartColumn number `json:"startColumn"`
-			} `json:"region"`
-		} `json:"physicalLocation"`
-		Logical []struct {
-			Name      text `json:"name"`
-			Qualified text `json:"fullyQualifiedName"`
-		} `json:"logicalLocations"`
-	} `json:"locations"`
+	Locations []sarifLocation `json:"locations"`
 }
 
-// result is what is kept of a sarifResult. Indexes are -1 where there is none.
+type sarifLocation struct {
+	Physical struct {
+		Artifact sarifArtifact `json:"artifactLocation"`
+		Region   struct {
+			StartLine   number `json:"startLine"`
+			StartColumn number `json:"startColumn"`
+		} `json:"region"`
+	} `json:"physicalLocation"`
+	Logical []struct {
+		Name      text `json:"name"`
+		Qualified text `json:"fullyQualifiedName"`
+	} `json:"logicalLocations"`
+}
+
+// result is what is kept of a sarifResult at one of its locations. Indexes are -1 where there is none.
 type result struct {
-	ruleID, level, message string
-	component, rule        int
-	uri, within            string
-	artifact               int
-	score                  float64
+	ruleID, message, pkg string
+	level, word          string
+	apart                string // of the whole message
+	names                []string
+	component            componentRef
+	rule                 int
+	uri, within          string
+	artifact             int
+	score                float64
 }
 
 // keep takes a result, unless it is none that counts: one that was accepted, that is gone since the baseline, or that says
-// something else than that a check failed.
+// something else than that a check failed. Each of its locations is a finding.
 func (run *sarifRun) keep(r *sarifResult) error {
 	for _, s := range r.Suppressions {
 		if s.Status == "" || s.Status == "accepted" {
@@ -68,28 +74,60 @@ func (run *sarifRun) keep(r *sarifResult) error {
 		return nil
 	}
 	kept := result{
-		ruleID: clean(first(string(r.RuleID), string(r.Rule.ID)), maxID), level: string(r.Level),
-		message: clean(string(r.Message.Text), maxTitle), score: r.Properties.score(),
-		component: index(r.Rule.Component.Index) + 1, rule: index(r.RuleIndex), artifact: -1,
+		ruleID: clean(first(string(r.RuleID), string(r.Rule.ID)), maxID), level: string(r.Level), word: r.Properties.word(),
+		message: clean(string(r.Message.Text), maxTitle), score: r.Properties.score(), names: r.Properties.names(),
+		component: r.Rule.Component, rule: index(r.RuleIndex), artifact: -1,
 	}
+	kept.apart = marked(Finding{}, string(r.Message.Text)).apart
 	if kept.rule < 0 {
 		kept.rule = index(r.Rule.Index)
 	}
-	if len(r.Locations) > 0 {
-		l := r.Locations[0]
-		kept.uri, kept.artifact = clean(string(l.Physical.Artifact.URI), maxPlace), index(l.Physical.Artifact.Index)
-		switch region := l.Physical.Region; {
-		case region.StartLine > 0 && region.StartColumn > 0:
-			kept.within = fmt.Sprintf("%.0f:%.0f", region.StartLine, region.StartColumn)
-		case region.StartLine > 0:
-			kept.within = fmt.Sprintf("%.0f", region.StartLine)
-		}
-		if kept.uri == "" && kept.artifact < 0 && len(l.Logical) > 0 {
-			kept.uri = clean(first(string(l.Logical[0].Qualified), string(l.Logical[0].Name)), maxPlace)
+	if m := trivyMessage.FindStringSubmatch(string(r.Message.Text)); m != nil {
+		kept.pkg = join(m[1], m[2])
+	}
+	if len(r.Locations) == 0 {
+		r.Locations = []sarifLocation{{}}
+	}
+	for _, l := range r.Locations {
+		run.results = append(run.results, kept.at(l))
+		if err := over(len(run.results), "results"); err != nil {
+			return err
 		}
 	}
-	run.results = append(run.results, kept)
-	return over(len(run.results), "results")
+	return nil
+}
+
+// at is the result at a location.
+func (r result) at(l sarifLocation) result {
+	r.uri, r.artifact = clean(string(l.Physical.Artifact.URI), maxPlace), index(l.Physical.Artifact.Index)
+	switch region := l.Physical.Region; {
+	case region.StartLine > 0 && region.StartColumn > 0:
+		r.within = fmt.Sprintf("%.0f:%.0f", region.StartLine, region.StartColumn)
+	case region.StartLine > 0:
+		r.within = fmt.Sprintf("%.0f", region.StartLine)
+	}
+	if len(l.Logical) > 0 {
+		logical := clean(first(string(l.Logical[0].Qualified), string(l.Logical[0].Name)), maxPlace)
+		if name, version, ok := cutLast(logical, "@"); ok && r.pkg == "" {
+			r.pkg = join(name, version) // as Snyk names a package
+		}
+		if r.uri == "" && r.artifact < 0 {
+			r.uri = logical
+		}
+	}
+	return r
+}
+
+// trivyMessage is how Trivy names the package in a result's message.
+var trivyMessage = regexp.MustCompile(`^Package: (\S+)\s+Installed Version: (\S+)\s`)
+
+// cutLast cuts s around the last sep, with something on both sides.
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i <= 0 || i+len(sep) == len(s) {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
 }
 
 func index(i *int) int {
@@ -105,31 +143,21 @@ func (run *sarifRun) finding(r result) Finding {
 		r.uri = run.artifacts[r.artifact]
 	}
 	f := Finding{
-		Severity: first(r.level, rule.level, "warning"), // the standard's default
+		Severity: first(r.word, rule.word, r.level, rule.level, "warning"), // the last is the standard's default
 		CVSS:     cmp.Or(r.score, rule.score),
+		Package:  r.pkg,
 		Location: strings.Trim(r.uri+":"+r.within, ":"),
+		apart:    r.apart,
 	}
 	if f.CVSS > 0 {
 		f.Severity = rating(f.CVSS)
 	}
-	f.ID, f.Aliases = identify(append([]string{first(r.ruleID, rule.id, r.message)}, rule.aliases...)...)
-	if f.Title = first(rule.title, r.message); cveIn(f.ID) == "" { // then the message tells two results of a rule apart
+	f.ID, f.Aliases = identify(slices.Concat([]string{first(r.ruleID, rule.id, r.message)}, r.names, rule.aliases)...)
+	switch f.Title = first(rule.title, r.message); { // the message tells two results of a rule apart
+	case cveIn(f.ID) == "":
 		f.Title = first(r.message, rule.title)
+	case f.Package == "" && r.message != "" && r.message != f.Title:
+		f.Title += ": " + r.message
 	}
 	return f
-}
-
-// rule finds the rule of a result: by its index, in the driver or an extension, else by its id, of which the last part may
-// be more than the rule's own ("CA1000/1").
-func (run *sarifRun) rule(r result) rule {
-	if r.component < len(run.rules) && r.rule >= 0 && r.rule < len(run.rules[r.component]) {
-		return run.rules[r.component][r.rule]
-	}
-	for id := r.ruleID; id != ""; {
-		if found, ok := run.byID[id]; ok {
-			return found
-		}
-		id = id[:max(0, strings.LastIndexByte(id, '/'))]
-	}
-	return rule{}
 }
