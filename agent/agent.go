@@ -56,33 +56,65 @@ func New(ctx context.Context, c Config, o Options) (*Agent, error) {
 	if o.Counts == nil {
 		o.Counts = func(Counts) {}
 	}
-	p, problems := c.compile(nil)
-	if len(problems) > 0 {
-		return nil, strict.Located("", nil, problems)
-	}
-	for key, command := range map[string][]string{
-		"step.online": c.Step.Online.Command, "step.vuln": c.Step.Vuln.Command,
-		"step.intel": c.Step.Intel.Command, "step.assess": c.Step.Assess.Command,
-	} {
-		if len(command) == 0 {
-			continue
-		}
-		if _, err := exec.LookPath(command[0]); err != nil {
-			return nil, strict.Error{fmt.Sprintf("%s.command: %v", key, err)}
-		}
-	}
-	k, err := openCatalogues(c.Step.Intel, time.Now(), o.Log)
+	p, k, err := c.prepare(o.Log)
 	if err != nil {
 		return nil, err
 	}
-	status, err := o.Client.Status(ctx)
+	var status client.Status
+	err = bounded(ctx, func(ctx context.Context) (err error) {
+		status, err = o.Client.Status(ctx)
+		return err
+	})
 	if err != nil {
 		return nil, err
+	}
+	if len(status.Channels) == 0 {
+		o.Log.Warn("the daemon has no channel: nobody can be told of a high risk; its picket.toml needs one")
 	}
 	ttl := time.Duration(status.LockTTLMS) * time.Millisecond
 	return &Agent{
 		config: c, options: o, plan: p, catalogues: k, client: o.Client, margin: max(ttl/5, 200*time.Millisecond),
 	}, nil
+}
+
+// Check says what is wrong with the configuration here: with its values, and with the programs and catalogues that it names.
+// Its error is an ErrConfig with a line for each.
+func (c Config) Check(log *slog.Logger) error {
+	_, _, err := c.prepare(log)
+	return err
+}
+
+// prepare compiles the configuration, looks for its programs, and reads its catalogues.
+func (c Config) prepare(log *slog.Logger) (*plan, catalogues, error) {
+	p, problems := c.compile(nil)
+	if len(problems) > 0 {
+		return nil, catalogues{}, strict.Located("", nil, problems)
+	}
+	var wrong strict.Error
+	for _, step := range []struct {
+		key     string
+		command []string
+	}{
+		{"step.online", c.Step.Online.Command},
+		{"step.vuln", c.Step.Vuln.Command},
+		{"step.intel", c.Step.Intel.Command},
+		{"step.assess", c.Step.Assess.Command},
+	} {
+		if len(step.command) == 0 {
+			continue
+		}
+		if _, err := exec.LookPath(step.command[0]); err != nil {
+			wrong = append(wrong, fmt.Sprintf("%s.command: cannot run %s: %v", step.key, step.command[0], errors.Unwrap(err)))
+		}
+	}
+	k, err := openCatalogues(c.Step.Intel, time.Now(), log)
+	if bad, ok := errors.AsType[strict.Error](err); ok {
+		wrong, err = append(wrong, bad...), nil
+	}
+	if len(wrong) > 0 {
+		err = wrong
+	}
+	return p, k, err
 }
 
 // claimAsset asks for an asset. From a container, where the daemon cannot tell who a pid is, the heartbeat alone is the sign
@@ -92,9 +124,12 @@ func (a *Agent) claimAsset(ctx context.Context, asset string) (client.ClaimRespo
 		Asset: asset, Task: a.options.Task, Flow: a.config.Flow, PID: os.Getpid(), Heartbeat: a.options.Heartbeat.String(),
 		MaxHold: cmp.Or(a.options.MaxHold, a.config.longest()).String(),
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, claimTimeout, errUnavailable)
-	defer cancel()
-	got, err := a.client.Claim(ctx, r)
+	var got client.ClaimResponse
+	claim := func(ctx context.Context) (err error) {
+		got, err = a.client.Claim(ctx, r)
+		return err
+	}
+	err := bounded(ctx, claim)
 	for again := true; again; {
 		again = false
 		p, ok := errors.AsType[*client.Problem](err)
@@ -106,17 +141,11 @@ func (a *Agent) claimAsset(ctx context.Context, asset string) (client.ClaimRespo
 			r.MaxHold, again = "", true
 		}
 		if again {
-			got, err = a.client.Claim(ctx, r)
+			err = bounded(ctx, claim)
 		}
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = context.Cause(ctx)
 	}
 	return got, err
 }
-
-// claimTimeout bounds a claim, so that a daemon which stands still holds nothing up for ever.
-const claimTimeout = 30 * time.Second
 
 // longestHold is the daemon's ceiling for the life of a claim, unless it is configured otherwise.
 const longestHold = 24 * time.Hour

@@ -95,7 +95,7 @@ func (j *job) assess(ctx context.Context) (result, error) {
 	if err != nil || out.State != stateHighRisk {
 		return out, err
 	}
-	told, err := j.alreadyTold(ctx, e)
+	told, err := j.alreadyTold(ctx, e, out.Facts)
 	if err != nil || told == nil {
 		return out, err
 	}

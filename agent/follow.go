@@ -19,18 +19,34 @@ const (
 	// sooner, unless its lock is renewed meanwhile.
 	followFor  = 2 * time.Minute
 	followStep = 100 * time.Millisecond
-	backoffMax = 5 * time.Minute
+	// callTimeout bounds one call. What the daemon does of one that was given up, it answers as replayed the next time.
+	callTimeout = 10 * time.Second
+	backoffMax  = 5 * time.Minute
 )
 
 // errUnavailable says that the daemon or Redis was away for longer than followFor.
 var errUnavailable = errors.New("the daemon or Redis is away")
 
+// errSilent says that the daemon, or what runs before it in the kernel, took a call and did not answer. It may be frozen.
+var errSilent = fmt.Errorf("%w: it takes calls and has not answered one for %s", client.ErrUnreachable, callTimeout)
+
+// bounded makes one call.
+func bounded(ctx context.Context, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, errSilent)
+	defer cancel()
+	err := call(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
+		return errSilent
+	}
+	return err
+}
+
 // follow makes a call again, with backoff, as long as it fails for a reason that passes. The daemon answers what it has done
 // already as replayed.
-func (j *job) follow(ctx context.Context, call func() error) error {
+func (j *job) follow(ctx context.Context, call func(context.Context) error) error {
 	start := time.Now()
 	for n := 0; ; n++ {
-		err := call()
+		err := bounded(ctx, call)
 		if !transient(err) {
 			return err
 		}

@@ -34,22 +34,26 @@ type catalogues struct {
 // openCatalogues reads what is configured. What is older than max_age is an ErrConfig.
 func openCatalogues(c IntelConfig, now time.Time, log *slog.Logger) (catalogues, error) {
 	var k catalogues
+	var wrong strict.Error
 	var err error
 	if c.KEV != "" {
-		if k.kev, err = findings.OpenKEV(c.KEV); err != nil {
-			return k, strict.Error{fmt.Sprintf("step.intel.kev: %v", err)}
+		if k.kev, err = findings.OpenKEV(c.KEV); err == nil {
+			err = k.age("kev", c.KEV, k.kev.Date(), c, now, log)
 		}
-		if err := k.age("kev", c.KEV, k.kev.Date(), c, now, log); err != nil {
-			return k, err
+		if err != nil {
+			wrong = append(wrong, fmt.Sprintf("step.intel.kev: %v", err))
 		}
 	}
 	if c.EPSS != "" {
-		if k.epss, err = findings.OpenEPSS(c.EPSS); err != nil {
-			return k, strict.Error{fmt.Sprintf("step.intel.epss: %v", err)}
+		if k.epss, err = findings.OpenEPSS(c.EPSS); err == nil {
+			err = k.age("epss", c.EPSS, k.epss.Date(), c, now, log)
 		}
-		if err := k.age("epss", c.EPSS, k.epss.Date(), c, now, log); err != nil {
-			return k, err
+		if err != nil {
+			wrong = append(wrong, fmt.Sprintf("step.intel.epss: %v", err))
 		}
+	}
+	if len(wrong) > 0 {
+		return k, wrong
 	}
 	return k, nil
 }
@@ -57,7 +61,7 @@ func openCatalogues(c IntelConfig, now time.Time, log *slog.Logger) (catalogues,
 func (k *catalogues) age(key, path string, date time.Time, c IntelConfig, now time.Time, log *slog.Logger) error {
 	age := now.Sub(date)
 	if c.MaxAge > 0 && age > time.Duration(c.MaxAge) {
-		return strict.Error{fmt.Sprintf("step.intel.%s: %s is of %s, which is older than max_age (%s): fetch a newer one", key, path, date.Format(time.DateOnly), c.MaxAge)}
+		return fmt.Errorf("%s is of %s, which is older than max_age (%s): fetch a newer one", path, date.Format(time.DateOnly), c.MaxAge)
 	}
 	if age > oldCatalogue {
 		k.old = append(k.old, key)

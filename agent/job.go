@@ -158,8 +158,8 @@ func (j *job) record(step string, out result) error {
 		}
 	}
 	var r client.StepResponse
-	err := j.follow(j.lease.ctx, func() (err error) {
-		r, err = j.a.client.Step(j.lease.ctx, j.claim.ID, client.StepRequest{
+	err := j.follow(j.lease.ctx, func(ctx context.Context) (err error) {
+		r, err = j.a.client.Step(ctx, j.claim.ID, client.StepRequest{
 			Step: step, State: out.State, Facts: out.Facts, Summary: cutText(printable(out.Summary), maxSummary),
 		})
 		return err
@@ -181,8 +181,8 @@ func (j *job) fail(step string, cause error) error {
 	text := cutText(printable(cause.Error()), maxSummary)
 	j.log.Warn("a step failed", "step", step, "error", text)
 	var r client.FailureResponse
-	err := j.follow(j.lease.ctx, func() (err error) {
-		r, err = j.a.client.Fail(j.lease.ctx, j.claim.ID, client.FailureRequest{Step: step, Error: text})
+	err := j.follow(j.lease.ctx, func(ctx context.Context) (err error) {
+		r, err = j.a.client.Fail(ctx, j.claim.ID, client.FailureRequest{Step: step, Error: text})
 		return err
 	})
 	if err != nil {
@@ -199,8 +199,8 @@ func (j *job) notify() error {
 		return j.fail(callNotify, err)
 	}
 	var r client.NotificationResponse
-	err = j.follow(j.lease.ctx, func() (err error) {
-		r, err = j.a.client.Notify(j.lease.ctx, j.claim.ID, n, notifyWait)
+	err = j.follow(j.lease.ctx, func(ctx context.Context) (err error) {
+		r, err = j.a.client.Notify(ctx, j.claim.ID, n, notifyWait)
 		return err
 	})
 	if p, ok := errors.AsType[*client.Problem](err); ok && !IsLost(p.Code) && !transient(err) {
@@ -222,8 +222,8 @@ func (j *job) finish() error {
 		summary = orElse(j.ticket.Steps[stepOnline].Summary, "offline")
 	}
 	var t client.Ticket
-	err := j.follow(j.lease.ctx, func() (err error) {
-		t, err = j.a.client.Finish(j.lease.ctx, j.claim.ID, cutText(summary, maxSummary))
+	err := j.follow(j.lease.ctx, func(ctx context.Context) (err error) {
+		t, err = j.a.client.Finish(ctx, j.claim.ID, cutText(summary, maxSummary))
 		return err
 	})
 	if err == nil {

@@ -94,7 +94,8 @@ func TestEcho(t *testing.T) {
 func TestProgressStaysBelowWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	p := NewProgress(&out)
+	width := 0
+	p := NewProgress(&out, func() int { return width })
 	began := time.Now().Add(-10 * time.Second)
 	c := Counts{Total: 40, Done: 8, Running: 4, Held: 3, Failed: 2, HighRisk: 1, Began: began}
 	p.Show(c)
@@ -105,6 +106,12 @@ func TestProgressStaysBelowWhatIsWritten(t *testing.T) {
 	parts := strings.Split(out.String(), eraseLine)
 	if !slices.Equal(parts, []string{"", line, "a line\n" + line, ""}) {
 		t.Errorf("on the terminal: %q", parts)
+	}
+	out.Reset()
+	width, c.Ending = 30, true
+	p.Show(c)
+	if got := out.String(); got != eraseLine+line[:29] || strings.Contains(c.Line(time.Now()), "left") {
+		t.Errorf("on a narrow terminal, at the end: %q, %q", got, c.Line(time.Now()))
 	}
 	for d, want := range map[time.Duration]string{9400 * time.Millisecond: "9s", 151 * time.Second: "2m30s", 5 * time.Minute: "5m", 3*time.Hour + 31*time.Second: "3h1m"} {
 		if got := about(d); got != want {

@@ -14,14 +14,15 @@ import (
 // Progress is a line at the end of a terminal's output that is written anew whenever something has changed. What is written
 // through it stays above the line.
 type Progress struct {
-	w io.Writer
+	w     io.Writer
+	width func() int // of the terminal, in columns; 0 when nobody knows
 
 	mu   sync.Mutex // guards what follows, and w
 	line string     // as it stands on the terminal; empty when there is none
 }
 
-// NewProgress makes a line on a terminal.
-func NewProgress(w io.Writer) *Progress { return &Progress{w: w} }
+// NewProgress makes a line on a terminal of that width. A line that went on below could not be written anew.
+func NewProgress(w io.Writer, width func() int) *Progress { return &Progress{w: w, width: width} }
 
 // eraseLine goes to the line's beginning and empties it (ECMA-48: CR, EL).
 const eraseLine = "\r\x1b[K"
@@ -43,7 +44,11 @@ func (p *Progress) Write(b []byte) (int, error) {
 func (p *Progress) Show(c Counts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if line := c.Line(time.Now()); line != p.line {
+	line := c.Line(time.Now())
+	if most := p.width() - 1; most > 0 && len(line) > most {
+		line = line[:most]
+	}
+	if line != p.line {
 		p.line = line
 		_, _ = io.WriteString(p.w, eraseLine+line)
 	}
@@ -63,7 +68,7 @@ func (p *Progress) Clear() {
 func (c Counts) Line(now time.Time) string {
 	settled := c.Done + c.Failed + c.Stopped
 	line := fmt.Sprintf("%d of %d done, %d running, %d held elsewhere, %d failed, %d high risk", c.Done, c.Total, c.Running, c.Held, c.Failed, c.HighRisk)
-	if settled > 0 && settled < c.Total {
+	if settled > 0 && settled < c.Total && !c.Ending {
 		left := now.Sub(c.Began) / time.Duration(settled) * time.Duration(c.Total-settled)
 		line += ", about " + about(left) + " left"
 	}

@@ -5,6 +5,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -15,39 +16,75 @@ import (
 )
 
 // alreadyTold looks for a ticket of the same asset whose notification is not older than notification.repeat and told all that
-// is known now: the same findings or more of them, none of them less grave. It returns nil when there is none.
-func (j *job) alreadyTold(ctx context.Context, e evidence) (*toldBy, error) {
+// is known now, for all the reasons that hold now: the same findings or more of them, none of them less grave. In what was
+// assessed since, all of them must have been there: what was gone and has come back is news. It returns nil when there is none.
+func (j *job) alreadyTold(ctx context.Context, e evidence, facts json.RawMessage) (*toldBy, error) {
 	repeat := j.a.config.Notification.Repeat
 	if repeat == 0 {
 		return nil, nil
 	}
 	oldest := time.Now().Add(-time.Duration(repeat))
+	earlier, err := j.assessedSince(ctx, oldest)
+	if err != nil {
+		return nil, fmt.Errorf("cannot look for what was told earlier: %w", err)
+	}
+	var now assessFacts
+	_ = json.Unmarshal(facts, &now) // a command's may be of another form
+	teller := ""                    // the ticket that one of those in between names
+	for _, t := range earlier {
+		if teller != "" && t.ID != teller {
+			continue // looked at when the one that names the teller was assessed
+		}
+		if isTold(t) && t.Notification.At.Before(oldest) {
+			return nil, nil
+		}
+		err := j.follow(ctx, func(ctx context.Context) (err error) {
+			t, err = j.a.client.Ticket(ctx, t.Asset, t.Task) // listings leave facts out
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("cannot read what was told earlier: %w", err)
+		}
+		before, err := evidenceOf(t)
+		if err != nil || !before.has(e) {
+			return nil, nil // or an agent of another kind assessed it: nobody knows what was there
+		}
+		var then assessFacts
+		_ = json.Unmarshal(t.Steps[stepAssess].Facts, &then)
+		switch {
+		case isTold(t) && (worse(e, before) || newReason(now, then)):
+			return nil, nil
+		case isTold(t):
+			return &toldBy{t.ID, t.Notification.At, inDays(repeat)}, nil
+		case then.ToldBy != nil:
+			teller = then.ToldBy.Ticket
+		}
+	}
+	return nil, nil
+}
+
+// assessedSince lists the asset's other tickets that were assessed and written since then, without facts, the one assessed
+// last first.
+func (j *job) assessedSince(ctx context.Context, oldest time.Time) ([]client.Ticket, error) {
+	var all []client.Ticket
 	for cursor := ""; ; {
 		var page client.TicketList
-		err := j.follow(ctx, func() (err error) {
+		err := j.follow(ctx, func(ctx context.Context) (err error) {
 			page, err = j.a.client.Tickets(ctx, client.TicketQuery{Asset: j.ticket.Asset, Limit: 100, Cursor: cursor})
 			return err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("cannot look for what was told earlier: %w", err)
+			return nil, err
 		}
 		for _, t := range page.Tickets {
-			if t.UpdatedAt.Before(oldest) {
-				return nil, nil // the one written last comes first
-			}
-			if t.ID == j.ticket.ID || !wasTold(t) || t.Notification.At.Before(oldest) {
-				continue
-			}
-			told, err := j.covers(ctx, t, e)
-			if err != nil {
-				return nil, err
-			}
-			if told {
-				return &toldBy{t.ID, t.Notification.At, inDays(repeat)}, nil
+			if _, assessed := t.Steps[stepAssess]; assessed && t.ID != j.ticket.ID && t.UpdatedAt.After(oldest) {
+				all = append(all, t)
 			}
 		}
-		if cursor = page.Cursor; cursor == "" {
-			return nil, nil
+		// The one written last comes first.
+		if cursor = page.Cursor; cursor == "" || page.Tickets[len(page.Tickets)-1].UpdatedAt.Before(oldest) {
+			slices.SortStableFunc(all, func(a, b client.Ticket) int { return b.Steps[stepAssess].At.Compare(a.Steps[stepAssess].At) })
+			return all, nil
 		}
 	}
 }
@@ -61,53 +98,42 @@ func inDays(d strict.Duration) string {
 	return d.String()
 }
 
-// wasTold says whether a ticket's notification has reached somebody, or is on its way.
-func wasTold(t client.Ticket) bool {
-	if t.Notification == nil {
-		return false
+// has says whether all findings that are known now were there before.
+func (e evidence) has(now evidence) bool {
+	if e.digest == now.digest {
+		return true
 	}
-	for _, d := range t.Delivery {
-		if slices.Contains([]string{"pending", "sending", "sent", "unknown"}, d.Status) {
-			return true
-		}
+	if now.left > 0 {
+		return false // some are not listed, so nothing tells whether they are new
 	}
-	return false
+	known := map[string]bool{}
+	for _, f := range e.findings {
+		known[identity(f)] = true
+	}
+	return !slices.ContainsFunc(now.findings, func(f findings.Finding) bool { return !known[identity(f)] })
 }
 
-// covers says whether an earlier ticket told all that is known now.
-func (j *job) covers(ctx context.Context, earlier client.Ticket, e evidence) (bool, error) {
-	err := j.follow(ctx, func() (err error) {
-		earlier, err = j.a.client.Ticket(ctx, earlier.Asset, earlier.Task) // listings leave facts out
-		return err
-	})
-	if err != nil {
-		return false, fmt.Errorf("cannot read what was told earlier: %w", err)
-	}
-	before, err := evidenceOf(earlier)
-	if err != nil {
-		return false, nil // an agent of another kind told it: nobody knows what
-	}
-	if e.KEV && !before.KEV || e.MaxCVSS > before.MaxCVSS {
-		return false, nil
-	}
-	if before.digest != e.digest && e.Count > len(e.findings) {
-		return false, nil // some are not listed, so nothing tells whether they are new
-	}
+// worse says whether something is graver now than it was before.
+func worse(now, before evidence) bool {
 	known := map[string]findings.Finding{}
 	for _, f := range before.findings {
 		known[identity(f)] = f
 	}
-	for _, f := range e.findings {
+	return now.KEV && !before.KEV || now.MaxCVSS > before.MaxCVSS || slices.ContainsFunc(now.findings, func(f findings.Finding) bool {
 		old, ok := known[identity(f)]
-		if !ok && before.digest != e.digest || ok && graver(f, old) {
-			return false, nil
-		}
-	}
-	return true, nil
+		return ok && graver(f, old)
+	})
 }
 
 // graver says whether a finding has become more severe.
 func graver(now, before findings.Finding) bool {
 	return slices.Index(severities, now.Severity) > slices.Index(severities, before.Severity) || now.CVSS > before.CVSS ||
 		now.KEV && !before.KEV
+}
+
+// newReason says whether a part of the condition holds that did not hold then.
+func newReason(now, then assessFacts) bool {
+	return slices.ContainsFunc(now.Parts, func(p judged) bool {
+		return p.Holds && !slices.ContainsFunc(then.Parts, func(q judged) bool { return q.Holds && q.Condition == p.Condition })
+	})
 }

@@ -22,14 +22,14 @@ const (
 
 // Result is what became of one asset. It is printed as a line of JSON, and that is its contract.
 type Result struct {
-	Asset    string `json:"asset"`
+	Asset    string `json:"asset"` // of a line that is no asset, what stands there
 	Task     string `json:"task"`
 	Ticket   string `json:"ticket"` // empty when there is none
 	Outcome  string `json:"outcome"`
 	State    string `json:"state"`   // of the ticket
 	Skipped  bool   `json:"skipped"` // it was terminal already
 	HighRisk bool   `json:"high_risk"`
-	Told     bool   `json:"told"`    // people are told by this ticket
+	Told     bool   `json:"told"`    // somebody has got this ticket's notification: there is a receipt
 	ToldBy   string `json:"told_by"` // the earlier ticket that told the same
 	Summary  string `json:"summary"`
 	Error    string `json:"error"`
@@ -47,7 +47,8 @@ type Counts struct {
 	Stopped  int `json:"stopped"`
 	HighRisk int `json:"high_risk"`
 
-	Began time.Time `json:"-"`
+	Began  time.Time `json:"-"`
+	Ending bool      `json:"-"` // nothing more is begun
 }
 
 // add counts an asset that is settled.
@@ -76,16 +77,19 @@ func (r *Result) describe(t client.Ticket) {
 	var f assessFacts
 	_ = json.Unmarshal(assess.Facts, &f) // a command's may be of another form
 	r.HighRisk = assess.State == stateHighRisk || f.ToldBy != nil
-	r.Told = t.Notification != nil
+	r.Told = wasTold(t)
 	if f.ToldBy != nil {
 		r.ToldBy = f.ToldBy.Ticket
 	}
 	if t.State == stateFailed {
-		r.Error = "the ticket is FAILED"
+		r.Error = printable("the ticket is FAILED: " + failed(t))
 	}
-	if t.State == stateFailed && t.Failure != nil {
-		r.Error = printable(fmt.Sprintf("the ticket is FAILED: %s: %s", t.Failure.Step, t.Failure.Error))
-	}
+}
+
+// isForAll says whether an answer to a claim would be the same for every asset: a task, a flow or a flag is wrong.
+func isForAll(err error) bool {
+	p, ok := errors.AsType[*client.Problem](err)
+	return ok && (p.Code == client.InvalidTask || p.Code == client.UnknownFlow || p.Code == client.Invalid && len(p.Errors) > 0 && p.Errors[0].Location != "body.asset")
 }
 
 // settle says what an attempt has come to; again is true when the asset is to be tried again.
@@ -105,6 +109,8 @@ func (r *Result) settle(err error) (again bool) {
 		r.Outcome = Stopped
 	case failed:
 		r.Outcome = Failed
+	case refused && p.Code == client.InvalidAsset && r.Line > 0:
+		r.Outcome, r.Error = Failed, fmt.Sprintf("line %d: %s", r.Line, r.Error)
 	case refused && p.Code == client.LockHeld:
 		r.Outcome, r.Error = Held, "held by another"
 		if h := p.Holder; h != nil {

@@ -21,7 +21,7 @@ const (
 
 // entry is an asset that is not settled.
 type entry struct {
-	asset  string
+	asset  Asset
 	due    time.Time
 	tries  int // that ended with: try again
 	losses int
@@ -34,6 +34,8 @@ type attempted struct {
 	result   Result
 	again    bool
 	lost     bool
+	away     error         // the daemon, or its Redis, could not be asked
+	forAll   error         // a refusal that every asset would get
 	progress bool          // something was recorded
 	within   time.Duration // by when another's claim ends at latest, unless it is renewed; 0 when nobody said
 }
@@ -45,33 +47,48 @@ type run struct {
 	fresh    []*entry // not tried yet
 	later    []*entry // tried, and to be tried again; the one due first comes first
 	running  int
-	progress time.Time // when something was last settled or recorded
+	progress time.Time       // when something was last settled or recorded
+	away     bool            // the last claim could not be made
+	refused  error           // why no asset can be claimed
+	settled  map[string]bool // by ticket
 	results  chan attempted
 }
 
 // Run takes the assets through the flow, several at a time, in an order of chance, so that several hosts with the same list
 // share it. When stopping closes, running assets finish their step and no others are begun. When ctx is done, what runs is
-// ended at once. It returns when everything is settled, given up or stopped, with Held and Stopped as what is left.
-func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, assets []string) Counts {
-	r := &run{a: a, results: make(chan attempted), progress: time.Now()}
-	r.counts = Counts{Total: len(assets), Began: time.Now()}
+// ended at once. It returns when everything is settled, given up or stopped, with Held and Stopped as what is left. The bad
+// lines of the list are reported first and count as failed. The error is a refusal that every asset would get.
+func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, assets []Asset, bad []BadLine) (Counts, error) {
+	r := &run{a: a, results: make(chan attempted), progress: time.Now(), settled: map[string]bool{}}
+	r.counts = Counts{Total: len(assets) + len(bad), Failed: len(bad), Began: time.Now()}
+	for _, b := range bad {
+		a.options.Report(b.Result(a.options.Task))
+	}
 	for _, i := range rand.Perm(len(assets)) {
-		r.fresh = append(r.fresh, &entry{asset: assets[i], last: Result{Asset: assets[i], Task: a.options.Task}})
+		r.fresh = append(r.fresh, &entry{asset: assets[i], last: Result{Asset: assets[i].Name, Task: a.options.Task}})
 	}
 	stop := stopping
 	for stopped := false; ; {
-		if !stopped {
+		overdue := r.overdue()
+		begins := !stopped && !(overdue && (r.away || r.running == 0))
+		if begins {
 			r.begin(ctx, stopping)
 		}
+		r.counts.Ending = stopped
 		r.tell()
-		if r.running == 0 && (stopped || len(r.fresh)+len(r.later) == 0 || r.overdue()) {
+		switch {
+		case r.running > 0:
+		case r.refused != nil:
+			return r.counts, r.refused
+		case stopped || len(r.fresh)+len(r.later) == 0 || overdue:
 			r.abandon(stopped)
-			return r.counts
+			return r.counts, nil
 		}
-		timer := time.NewTimer(r.pause(stopped))
+		timer := time.NewTimer(r.pause(begins))
 		select {
 		case done := <-r.results:
 			r.settle(done)
+			stopped = stopped || r.refused != nil
 		case <-timer.C:
 		case <-stop:
 			stopped, stop = true, nil
@@ -98,14 +115,15 @@ func (r *run) begin(ctx context.Context, stopping <-chan struct{}) {
 	}
 }
 
-// overdue reports whether nothing is left but what others have, and nothing has moved for as long as this run is patient.
+// overdue reports whether nothing is left but what others have, or the daemon is away, and nothing has moved for as long as
+// this run is patient.
 func (r *run) overdue() bool {
-	return len(r.fresh) == 0 && time.Since(r.progress) >= r.a.options.GiveUp
+	return (len(r.fresh) == 0 || r.away) && time.Since(r.progress) >= r.a.options.GiveUp
 }
 
 // pause is how long nothing is to be begun.
-func (r *run) pause(stopped bool) time.Duration {
-	if stopped || len(r.later) == 0 || r.running >= r.a.options.Parallel {
+func (r *run) pause(begins bool) time.Duration {
+	if !begins || len(r.later) == 0 || r.running >= r.a.options.Parallel {
 		return time.Hour // a result comes first
 	}
 	until := time.Until(r.later[0].due)
@@ -120,6 +138,14 @@ func (r *run) settle(done attempted) {
 	r.running--
 	e := done.entry
 	e.last = done.result
+	if done.away != nil && !r.away {
+		r.a.options.Log.Warn("cannot claim: tried again later", "asset", e.asset.Name, "task", r.a.options.Task, "error", done.away)
+	}
+	r.away = done.away != nil
+	if done.forAll != nil {
+		r.refused = done.forAll
+		return
+	}
 	if done.progress || !done.again {
 		r.progress = time.Now()
 	}
@@ -128,7 +154,12 @@ func (r *run) settle(done attempted) {
 			done.again, done.result.Outcome = false, Failed
 		}
 	}
+	if t := done.result.Ticket; !done.again && t != "" && r.settled[t] {
+		r.counts.Total-- // the same asset, written in another way
+		return
+	}
 	if !done.again {
+		r.settled[done.result.Ticket] = true
 		r.counts.add(done.result)
 		r.a.options.Report(done.result)
 		return
@@ -149,9 +180,12 @@ func (r *run) abandon(stopped bool) {
 		if stopped {
 			e.last.Outcome, e.last.Error = Stopped, orElse(e.last.Error, errStopping.Error())
 			r.counts.add(e.last)
+		} else if e.last.Outcome == "" {
+			e.last.Outcome, e.last.Error = Held, errUnavailable.Error()
 		}
 		r.a.options.Report(e.last)
 	}
+	r.later, r.fresh = slices.Concat(r.later, r.fresh), nil
 	if stopped {
 		r.later = nil
 	}
@@ -166,17 +200,22 @@ func (r *run) tell() {
 // attempt claims an asset and works on it as long as the claim can be relied upon.
 func (a *Agent) attempt(ctx context.Context, stopping <-chan struct{}, e *entry) (done attempted) {
 	start := time.Now()
-	done = attempted{entry: e, result: Result{Asset: e.asset, Task: a.options.Task}}
+	done = attempted{entry: e, result: Result{Asset: e.asset.Name, Task: a.options.Task}}
 	r := &done.result
-	got, err := a.claimAsset(ctx, e.asset)
+	got, err := a.claimAsset(ctx, e.asset.Name)
 	if err != nil {
 		if p, ok := errors.AsType[*client.Problem](err); ok && p.Holder != nil {
 			done.within = max(time.Duration(p.Holder.RemainingMS)*time.Millisecond, time.Millisecond)
 		}
 		if ctx.Err() != nil {
 			err = errStopping
-		} else if transient(err) || errors.Is(err, errUnavailable) {
-			a.options.Log.Warn("cannot claim: tried again later", "asset", e.asset, "task", a.options.Task, "error", err)
+		} else if transient(err) {
+			done.away = err
+		} else if isForAll(err) {
+			done.forAll = err
+		}
+		if p, ok := errors.AsType[*client.Problem](err); ok && p.Code == client.InvalidAsset {
+			r.Line = e.asset.Line
 		}
 		done.again = r.settle(err)
 		return done

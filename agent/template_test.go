@@ -85,14 +85,14 @@ func TestReadList(t *testing.T) {
 	long := strings.Repeat("x", 3*maxListLine)
 	assets, bad, err := ReadList(strings.NewReader("\ufeffweb-01\r\n\r\n# comment\n  # another\n\tdb 01 \nweb-01\n\xff\n" + long + "\n#" + long +
 		"\n..\na\x00b\n" + strings.Repeat("y", 257) + "\n名\nlast"))
-	if want := []string{"web-01", "db 01", "名", "last"}; err != nil || !slices.Equal(assets, want) {
-		t.Errorf("assets: %q, %v", assets, err)
+	if want := []Asset{{"web-01", 1}, {"db 01", 5}, {"名", 13}, {"last", 14}}; err != nil || !slices.Equal(assets, want) {
+		t.Errorf("assets: %v, %v", assets, err)
 	}
 	var lines []int
 	for _, b := range bad {
 		lines = append(lines, b.Line)
 	}
-	if want := []int{7, 8, 10, 11, 12}; !slices.Equal(lines, want) {
+	if want := []int{7, 8, 10, 11, 12}; !slices.Equal(lines, want) || bad[3].Text != "ab" || len(bad[1].Text) > maxAsset {
 		t.Errorf("bad lines: %v, want %v", bad, want)
 	}
 	if _, _, err := ReadList(strings.NewReader("\xff\xfea\x00\n\x00")); err == nil || !strings.Contains(err.Error(), "UTF-16") {
@@ -110,10 +110,10 @@ func FuzzReadList(f *testing.F) {
 		assets, _, _ := ReadList(bytes.NewReader(doc))
 		seen := map[string]bool{}
 		for _, a := range assets {
-			if a == "" || checkAsset(a) != "" || a != strings.TrimSpace(a) || seen[a] {
-				t.Errorf("%q is taken for an asset", a)
+			if CheckAsset(a.Name) != "" || a.Name != strings.TrimSpace(a.Name) || seen[a.Name] {
+				t.Errorf("%q is taken for an asset", a.Name)
 			}
-			seen[a] = true
+			seen[a.Name] = true
 		}
 	})
 }

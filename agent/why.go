@@ -58,7 +58,17 @@ func Why(t client.Ticket) Explanation {
 			f.ToldBy.Ticket, f.ToldBy.At.UTC().Format(moment), f.ToldBy.Repeat)
 	}
 	if n := t.Notification; n != nil {
-		say("People were told (%s) at %s: %s", n.Severity, n.At.UTC().Format(moment), n.Title)
+		said := "People were not told"
+		switch {
+		case wasTold(t):
+			said = "People were told"
+		case hasDelivery(t, "pending", "sending", "unknown", "parked"):
+			said = "People are being told"
+		}
+		say("%s (%s), %s, accepted at %s: %s", said, deliveries(t), n.Severity, n.At.UTC().Format(moment), n.Title)
+	}
+	if t.State == stateFailed {
+		say("The ticket is FAILED: %s", failed(t))
 	}
 	return x
 }

@@ -27,6 +27,19 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// terminalWidth is that of the terminal w in columns, 0 when it does not tell.
+func terminalWidth(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
 // printJSON prints v as one object on one line. On a terminal, what could steer it is written as \uXXXX, which is the same
 // JSON.
 func printJSON(w io.Writer, v any) error {

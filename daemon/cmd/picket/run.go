@@ -35,7 +35,7 @@ func runCommand() *cli.Command {
 				Name: "config", Usage: "the agent's configuration, a `FILE`; default: /etc/picket/agent.toml",
 				EnvVars: []string{"PICKET_AGENT_CONFIG"}, TakesFile: true,
 			},
-			&cli.BoolFlag{Name: "check", Usage: "only check the configuration; exits with 78 when it is wrong"},
+			&cli.BoolFlag{Name: "check", Usage: "only check the configuration, its programs and its catalogues; exits with 78 when something is wrong"},
 			&cli.StringFlag{Name: "assets", Usage: "a list of assets, a `FILE`, - for standard input", TakesFile: true},
 			&cli.StringFlag{Name: "task", Usage: "the `TASK` of the list"},
 			&cli.IntFlag{Name: "parallel", Usage: "work on `N` assets at a time, 1 to 1000", Value: 4},
@@ -62,10 +62,14 @@ func runAction(c *cli.Context) error {
 		if _, err := positionals(c, 0); err != nil {
 			return err
 		}
-		if _, err := agent.LoadConfig(c.String("config")); err != nil {
+		config, err := agent.LoadConfig(c.String("config"))
+		if err == nil {
+			err = config.Check(agent.NewLogger(c.App.ErrWriter))
+		}
+		if err != nil {
 			return agentError(err)
 		}
-		_, err := fmt.Fprintln(c.App.Writer, "The configuration is good.")
+		_, err = fmt.Fprintln(c.App.Writer, "The configuration is good.")
 		return err
 	}
 	assets, bad, task, err := runList(c)
@@ -80,23 +84,35 @@ func runAction(c *cli.Context) error {
 }
 
 // runList returns what is to be worked on.
-func runList(c *cli.Context) (assets []string, bad []agent.BadLine, task string, err error) {
+func runList(c *cli.Context) (assets []agent.Asset, bad []agent.BadLine, task string, err error) {
 	if n := c.Int("parallel"); n < 1 || n > 1000 {
 		return nil, nil, "", usagef(c, "--parallel takes 1 to 1000")
 	}
 	if h := durationOf(c, "heartbeat"); h < time.Second || h > 24*time.Hour {
 		return nil, nil, "", usagef(c, "--heartbeat takes 1s to 24h")
 	}
+	if h := durationOf(c, "max-hold"); h > 0 && h < time.Second {
+		return nil, nil, "", usagef(c, "--max-hold takes at least 1s")
+	}
 	file, task := c.String("assets"), c.String("task")
 	if file == "" && task == "" {
 		asset, task, err := ticketArgs(c)
-		return []string{asset}, nil, task, err
+		if err != nil {
+			return nil, nil, "", err
+		}
+		if reason := agent.CheckAsset(asset); reason != "" {
+			return nil, nil, "", exitf(exitData, "the asset %q %s", asset, reason)
+		}
+		return []agent.Asset{{Name: asset}}, nil, task, checkTask(task)
 	}
 	if _, err := positionals(c, 0); err != nil {
 		return nil, nil, "", err
 	}
 	if file == "" || task == "" {
 		return nil, nil, "", usagef(c, "--assets and --task belong together")
+	}
+	if err := checkTask(task); err != nil {
+		return nil, nil, "", err
 	}
 	in := c.App.Reader
 	if file != "-" {
@@ -113,7 +129,15 @@ func runList(c *cli.Context) (assets []string, bad []agent.BadLine, task string,
 	return assets, bad, task, nil
 }
 
-func runAssets(c *cli.Context, config agent.Config, assets []string, bad []agent.BadLine, task string) error {
+// checkTask refuses a task that the daemon would refuse for each asset.
+func checkTask(task string) error {
+	if reason := agent.CheckTask(task); reason != "" {
+		return exitf(exitData, "the task %q %s", task, reason)
+	}
+	return nil
+}
+
+func runAssets(c *cli.Context, config agent.Config, assets []agent.Asset, bad []agent.BadLine, task string) error {
 	socket, err := filepath.Abs(c.String("socket"))
 	if err != nil {
 		return fmt.Errorf("cannot tell the socket's path: %w", err)
@@ -130,15 +154,14 @@ func runAssets(c *cli.Context, config agent.Config, assets []string, bad []agent
 	if err != nil {
 		return agentError(err)
 	}
-	for _, b := range bad {
-		out.report(agent.Result{Task: task, Outcome: agent.Failed, Error: fmt.Sprintf("line %d %s", b.Line, b.Reason), Line: b.Line})
-	}
 	ctx, stopping, end := onSignals(c.Context, func() {
 		fmt.Fprintln(out.errs, "picket: ending when the running steps have ended; once more ends them at once")
 	})
 	defer end()
-	counts := a.Run(ctx, stopping, assets)
-	counts.Total, counts.Failed = counts.Total+len(bad), counts.Failed+len(bad)
+	counts, err := a.Run(ctx, stopping, assets, bad)
+	if err != nil {
+		return err
+	}
 	out.summary(counts)
 	switch {
 	case out.err != nil:
@@ -199,7 +222,7 @@ type runOutput struct {
 func newRunOutput(c *cli.Context) *runOutput {
 	out := &runOutput{c: c, json: c.Bool("json") || !isTerminal(c.App.Writer), errs: c.App.ErrWriter}
 	if isTerminal(c.App.ErrWriter) {
-		out.progress = agent.NewProgress(c.App.ErrWriter)
+		out.progress = agent.NewProgress(c.App.ErrWriter, func() int { return terminalWidth(c.App.ErrWriter) })
 		out.errs = out.progress
 	}
 	return out
@@ -246,8 +269,6 @@ func (o *runOutput) hide() {
 func runLine(r agent.Result) string {
 	line := fmt.Sprintf("%-7s %s", r.Outcome, r.Asset)
 	switch {
-	case r.Line > 0:
-		line += r.Error
 	case r.Error != "":
 		line += ": " + r.Error
 	case r.Summary != "":

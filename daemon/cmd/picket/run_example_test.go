@@ -94,7 +94,7 @@ func TestRunFollowsADaemonThatRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.wait(t, 0)
-	if got := r.results(t); len(got) != 1 || got[0].Outcome != agent.Done || !got[0].Told {
+	if got := r.results(t); len(got) != 1 || got[0].Outcome != agent.Done || !got[0].HighRisk {
 		t.Errorf("it says %s", asJSON(t, got))
 	}
 	cl := client.New(h.socket)

@@ -208,7 +208,7 @@ func TestG6_ARunResumesWhereAKilledOneStopped(t *testing.T) {
 	}
 	second := s.start(t, h, "web-01", "w48")
 	second.wait(t, 0)
-	if got := second.results(t); len(got) != 1 || got[0].Outcome != agent.Done || !got[0].Told {
+	if got := second.results(t); len(got) != 1 || got[0].Outcome != agent.Done || !got[0].HighRisk {
 		t.Errorf("it says %s", asJSON(t, got))
 	}
 	if online, vuln := s.calls("online"), s.calls("vuln"); len(online) != 1 || len(vuln) != 2 || vuln[0][1] == vuln[1][1] {
@@ -271,6 +271,40 @@ func TestF8_ARunEndsItsScannerWhenTheDaemonFallsSilent(t *testing.T) {
 	r.wait(t, 0)
 	if got := r.results(t); len(got) != 1 || got[0].Outcome != agent.Done || len(s.calls("online")) != 1 || len(s.calls("vuln")) != 2 {
 		t.Errorf("it says %s", asJSON(t, got))
+	}
+}
+
+// TestF8_ARunGivesUpOnADaemonThatStaysFrozen: it keeps to --give-up, however many assets were not tried yet, and says once that
+// there is no answer.
+func TestF8_ARunGivesUpOnADaemonThatStaysFrozen(t *testing.T) {
+	t.Parallel()
+	h := startHosts(t, "", "scan-01")[0]
+	s := newScanners(t, saysOnline, "exec sleep 600")
+	list := filepath.Join(s.dir, "list")
+	var text strings.Builder
+	for i := range 500 {
+		fmt.Fprintf(&text, "host-%d\n", i)
+	}
+	if err := os.WriteFile(list, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := s.start(t, h, "--parallel", "2", "--give-up", "1s", "--assets", list, "--task", "w48")
+	eventually(t, "two scanners run", func() bool { return len(s.calls("vuln")) == 2 })
+	h.freeze()
+	r.wait(t, exitTempFail)
+	for _, one := range r.results(t) {
+		if one.Outcome != agent.Held || one.Error == "" {
+			t.Errorf("it says %s", asJSON(t, one))
+		}
+	}
+	if n := strings.Count(r.log.String(), "cannot claim: tried again later"); n != 1 || len(r.results(t)) != 500 {
+		t.Errorf("it says so %d times, of %d assets", n, len(r.results(t)))
+	}
+
+	never := s.start(t, h, "web-01", "w48")
+	never.wait(t, exitUnavailable)
+	if !strings.Contains(never.log.String(), "cannot reach the daemon: it takes calls and has not answered one for 10s") {
+		t.Errorf("it says %s", &never.log)
 	}
 }
 

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// hasDelivery says whether a notification has one of these statuses on any channel.
+func hasDelivery(t client.Ticket, statuses ...string) bool {
+	for _, d := range t.Delivery {
+		if slices.Contains(statuses, d.Status) {
+			return true
+		}
+	}
+	return false
+}
+
+// wasTold says whether there is a receipt: somebody has got the notification.
+func wasTold(t client.Ticket) bool { return t.Notification != nil && hasDelivery(t, "sent") }
+
+// isTold says whether a notification has reached somebody, or is on its way.
+func isTold(t client.Ticket) bool {
+	return t.Notification != nil && hasDelivery(t, "pending", "sending", "sent", "unknown")
+}
+
+// deliveries says how it stands with each channel.
+func deliveries(t client.Ticket) string {
+	if len(t.Delivery) == 0 {
+		return "no channel"
+	}
+	var said []string
+	for _, name := range slices.Sorted(maps.Keys(t.Delivery)) {
+		d := t.Delivery[name]
+		one := name + ": " + d.Status
+		if d.Error != "" {
+			one += ": " + printable(d.Error)
+		}
+		said = append(said, one)
+	}
+	return strings.Join(said, "; ")
+}
+
+// failed says why a ticket is FAILED.
+func failed(t client.Ticket) string {
+	switch {
+	case t.Failure != nil:
+		return t.Failure.Step + ": " + t.Failure.Error
+	case t.Notification != nil && !wasTold(t):
+		return "people were not told (" + deliveries(t) + ")"
+	}
+	return orElse(t.Summary, "nothing says why; picket ticket history may")
+}
