@@ -249,3 +249,43 @@ func TestList_OldestFirstWithoutBodies(t *testing.T) {
 		t.Errorf("Stats says %+v", got)
 	}
 }
+
+func TestFind_FiltersBeforeItCounts(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	for i := range 8 {
+		in := newIntent("web-01/w48")
+		must(s.Adopt(in))
+		status := []Status{Sent, Sent, Sent, Parked}[i%4]
+		must(s.Record(Outcome{Ref: in.Ref, Channel: "ops", Status: status, At: time.Now()}, time.Now(), true))
+		if i < 6 {
+			must(s.Shut(in.Ref))
+		}
+	}
+	every := append(Unclosed(), Closed)
+	for _, c := range []struct {
+		origins []Origin
+		status  Status
+		limit   int
+		want    int
+		more    bool
+	}{
+		{[]Origin{Closed}, Parked, 1, 1, false},
+		{Unclosed(), Parked, 1, 1, false},
+		{every, Parked, 2, 2, false},
+		{every, Parked, 1, 1, true},
+		{every, Dead, 1, 0, false},
+		{every, "", 8, 8, false},
+		{every, "", 7, 7, true},
+	} {
+		got, more, err := s.Find(c.origins, c.status, c.limit)
+		if err != nil || len(got) != c.want || more != c.more {
+			t.Errorf("Find(%v, %q, %d) has %d, more %v, %v", c.origins, c.status, c.limit, len(got), more, err)
+		}
+		for _, in := range got {
+			if c.status != "" && in.Channels["ops"].Status != c.status {
+				t.Errorf("Find(%v, %q) has %+v", c.origins, c.status, in)
+			}
+		}
+	}
+}

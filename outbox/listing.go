@@ -5,6 +5,7 @@ package outbox
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 )
 
@@ -26,19 +27,32 @@ func (s *Store) Ticket(ticket string) (all []Intent, err error) {
 
 // List returns intents of one origin, or of all but Closed when origin is empty, oldest first, without content and bodies, at
 // most limit. Closed ones go by when they were closed.
-func (s *Store) List(origin Origin, limit int) (all []Intent, err error) {
+func (s *Store) List(origin Origin, limit int) ([]Intent, error) {
 	origins := []Origin{origin}
 	if origin == "" {
-		origins = []Origin{Staged, Committed, Adopted}
+		origins = Unclosed()
 	}
+	all, _, err := s.Find(origins, "", limit)
+	return all, err
+}
+
+// Unclosed are the origins of intents that are not closed.
+func Unclosed() []Origin { return []Origin{Staged, Committed, Adopted} }
+
+// Find returns intents of these origins as List does, those with a channel in status only unless that is empty, and whether
+// there are more than limit.
+func (s *Store) Find(origins []Origin, status Status, limit int) (all []Intent, more bool, err error) {
 	err = s.view(func(t *tx) error {
 		var keys [][]byte // without the origin
 		for _, o := range origins {
-			for _, k := range t.prefixed(orderBucket, []byte(o), limit) {
-				keys = append(keys, k[len(o):])
+			some, err := t.find(o, status, limit+1)
+			if err != nil {
+				return err
 			}
+			keys = append(keys, some...)
 		}
 		slices.SortFunc(keys, bytes.Compare)
+		more = len(keys) > limit
 		for _, k := range keys[:min(limit, len(keys))] {
 			in, err := t.listed(k[8:])
 			if err != nil {
@@ -48,7 +62,27 @@ func (s *Store) List(origin Origin, limit int) (all []Intent, err error) {
 		}
 		return nil
 	})
-	return all, err
+	return all, more, err
+}
+
+// find returns the keys in order, without the origin, of the oldest intents of an origin with a channel in status, at most limit.
+func (t *tx) find(origin Origin, status Status, limit int) (keys [][]byte, err error) {
+	c := t.Bucket(orderBucket).Cursor()
+	for k, _ := c.Seek([]byte(origin)); bytes.HasPrefix(k, []byte(origin)) && len(keys) < limit; k, _ = c.Next() {
+		k := bytes.Clone(k[len(origin):])
+		if status != "" {
+			channels, err := t.channels(string(k[8:]))
+			if err != nil {
+				return nil, err
+			}
+			in := func(d Delivery) bool { return d.Status == status }
+			if !slices.ContainsFunc(slices.Collect(maps.Values(channels)), in) {
+				continue
+			}
+		}
+		keys = append(keys, k)
+	}
+	return keys, nil
 }
 
 func (t *tx) listed(id []byte) (Intent, error) {

@@ -76,8 +76,8 @@ func (h *host) snapshot() map[string]string {
 	for _, c := range h.server.engine.Claims(0) {
 		all["claim "+c.ID] = string(c.Status)
 	}
-	for _, origin := range []outbox.Origin{"", outbox.Closed} {
-		intents, err := h.server.outbox.List(origin, 1000)
+	for _, origins := range [][]outbox.Origin{outbox.Unclosed(), {outbox.Closed}} {
+		intents, _, err := h.server.outbox.Find(origins, "", 1000)
 		if err != nil {
 			h.Fatal(err)
 		}

@@ -4,43 +4,77 @@
 package sockapi
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"slices"
 
+	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
 )
 
-// outboxLimit is how many intents of one origin are looked through for a listing.
+// outboxLimit is how many intents a listing has: of those that are not closed, and of those that are.
 const outboxLimit = 1000
 
 type outboxQuery struct {
-	Status string `json:"status,omitempty" enum:"staged,committed,adopted,closed,pending,sending,sent,unknown,parked,dead,discarded" doc:"Only intents in this status, or with a channel in it. Without it, those that are not closed."`
+	Status string `json:"status,omitempty" enum:"staged,committed,adopted,closed,pending,sending,sent,unknown,parked,dead,discarded" doc:"Only intents in this status, or with a channel in it. Without it, those that are not closed, and those that wait for a person with a parked channel."`
 }
 
-func listIntents(s *Server, _ *call, q outboxQuery, _ none) (answer, error) {
+// search is what is asked of the outbox for a listing.
+type search struct {
+	origins []outbox.Origin
+	status  outbox.Status // that a channel has; empty: any
+}
+
+// searches says where intents of a status may be. A channel that is settled may belong to an intent that is closed.
+func searches(status string) []search {
+	open, closed := outbox.Unclosed(), []outbox.Origin{outbox.Closed}
+	switch origin := outbox.Origin(status); origin {
+	case "":
+		return []search{{open, ""}, {closed, outbox.Parked}}
+	case outbox.Staged, outbox.Committed, outbox.Adopted, outbox.Closed:
+		return []search{{[]outbox.Origin{origin}, ""}}
+	}
+	if of := outbox.Status(status); of.Settled() {
+		return []search{{open, of}, {closed, of}}
+	}
+	return []search{{open, outbox.Status(status)}}
+}
+
+func listIntents(s *Server, c *call, q outboxQuery, _ none) (answer, error) {
 	var found []outbox.Intent
-	for _, origin := range originsFor(q.Status) {
-		some, err := s.outbox.List(origin, outboxLimit)
+	more := false
+	for _, one := range searches(q.Status) {
+		some, left, err := s.outbox.Find(one.origins, one.status, outboxLimit)
 		if err != nil {
 			s.log.Error("cannot list the outbox", "error", err)
 			return answer{}, problem(client.OutboxUnavailable, "this host's outbox cannot be read; see /readyz?verbose")
 		}
-		found = append(found, some...)
+		if one.status == outbox.Parked {
+			some = slices.DeleteFunc(some, func(in outbox.Intent) bool { return s.decided(c.request.Context(), in) })
+		}
+		found, more = append(found, some...), more || left
 	}
-	return intentsAnswer(found, q.Status), nil
+	return intentsAnswer(found, more), nil
 }
 
-// originsFor says where intents of a status may be. A channel that is settled may belong to an intent that is closed.
-func originsFor(status string) []outbox.Origin {
-	switch origin := outbox.Origin(status); origin {
-	case outbox.Staged, outbox.Committed, outbox.Adopted, outbox.Closed:
-		return []outbox.Origin{origin}
+// decided reports whether nobody has to decide about a closed intent's parked channels any more: somebody did, maybe on another
+// host, or the ticket is in another run. When Redis cannot be asked, somebody has to.
+func (s *Server) decided(ctx context.Context, in outbox.Intent) bool {
+	if in.Origin != outbox.Closed {
+		return false
 	}
-	if outbox.Status(status).Settled() {
-		return []outbox.Origin{"", outbox.Closed}
+	t, err := s.engine.Ticket(ctx, engine.TicketID{Asset: engine.Asset(in.Asset), Task: in.Task})
+	if err != nil {
+		return errors.Is(err, engine.ErrTicketNotFound)
 	}
-	return []outbox.Origin{""}
+	for name, d := range in.Channels {
+		if d.Status == outbox.Parked && t.Run == in.Run && t.Delivery[name].Status == outbox.Parked {
+			return false
+		}
+	}
+	return true
 }
 
 func getIntents(s *Server, c *call, q outboxQuery, _ none) (answer, error) {
@@ -52,16 +86,18 @@ func getIntents(s *Server, c *call, q outboxQuery, _ none) (answer, error) {
 	case len(found) == 0:
 		return answer{}, problem(client.IntentNotFound, "this host's outbox has no intent for the ticket; another host's may")
 	}
-	return intentsAnswer(found, q.Status), nil
+	if q.Status != "" {
+		found = slices.DeleteFunc(found, func(in outbox.Intent) bool {
+			return string(in.Origin) != q.Status && !hasChannelIn(in, outbox.Status(q.Status))
+		})
+	}
+	return intentsAnswer(found, false), nil
 }
 
-// intentsAnswer lists intents in a status, or with a channel in it; all of them when status is empty.
-func intentsAnswer(found []outbox.Intent, status string) answer {
-	list := client.IntentList{Intents: []client.Intent{}}
+func intentsAnswer(found []outbox.Intent, more bool) answer {
+	list := client.IntentList{Intents: []client.Intent{}, More: more}
 	for _, in := range found {
-		if status == "" || string(in.Origin) == status || hasChannelIn(in, outbox.Status(status)) {
-			list.Intents = append(list.Intents, wireIntent(in))
-		}
+		list.Intents = append(list.Intents, wireIntent(in))
 	}
 	slices.SortStableFunc(list.Intents, func(a, b client.Intent) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	return answer{status: http.StatusOK, body: &list}

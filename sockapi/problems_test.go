@@ -156,8 +156,8 @@ func TestPanic(t *testing.T) {
 // brokenOutbox cannot be read.
 type brokenOutbox struct{}
 
-func (brokenOutbox) List(outbox.Origin, int) ([]outbox.Intent, error) {
-	return nil, errors.New(secret)
+func (brokenOutbox) Find([]outbox.Origin, outbox.Status, int) ([]outbox.Intent, bool, error) {
+	return nil, false, errors.New(secret)
 }
 
 func (brokenOutbox) Ticket(string) ([]outbox.Intent, error) { return nil, errors.New(secret) }

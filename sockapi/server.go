@@ -46,7 +46,7 @@ type Engine interface {
 
 // Outbox is what the API needs of *outbox.Store.
 type Outbox interface {
-	List(origin outbox.Origin, limit int) ([]outbox.Intent, error)
+	Find(origins []outbox.Origin, status outbox.Status, limit int) (all []outbox.Intent, more bool, err error)
 	Ticket(ticket string) ([]outbox.Intent, error)
 }
 

@@ -175,8 +175,8 @@ func (c *Client) Tickets(ctx context.Context, q TicketQuery) (TicketList, error)
 	return a, err
 }
 
-// Outbox lists the intents in this host's outbox that are in a status, or have a channel in it; those that are not closed if
-// status is empty.
+// Outbox lists the intents in this host's outbox that are in a status, or have a channel in it; if status is empty, those that
+// are not closed or wait for a person.
 func (c *Client) Outbox(ctx context.Context, status string) (IntentList, error) {
 	v := url.Values{}
 	set(v, "status", status)

@@ -30,5 +30,6 @@ type IntentDelivery struct {
 
 // IntentList answers GET /v1/outbox and GET /v1/outbox/{asset}/{task}.
 type IntentList struct {
-	Intents []Intent `json:"intents"`
+	Intents []Intent `json:"intents" doc:"Oldest first."`
+	More    bool     `json:"more" doc:"Whether there are more: at most 1,000 that are not closed are listed, and 1,000 that are."`
 }

@@ -140,7 +140,11 @@ func (d *diagnosis) outbox(ctx context.Context, cl *client.Client, o client.Outb
 			continue
 		}
 		if n := len(list.Intents); n > 0 {
-			d.add("outbox", c.level, c.right, "%s %s; the oldest is of %s", plural(n, "notification is", "notifications are"), c.means, list.Intents[0].Ticket)
+			count := plural(n, "notification is", "notifications are")
+			if list.More {
+				count = "more than " + count
+			}
+			d.add("outbox", c.level, c.right, "%s %s; the oldest is of %s", count, c.means, list.Intents[0].Ticket)
 		}
 	}
 }

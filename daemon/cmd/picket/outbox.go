@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -22,8 +23,9 @@ func outboxCommand() *cli.Command {
 		Subcommands: []*cli.Command{
 			{
 				Name:  "ls",
-				Usage: "list the intents that are not closed",
-				Flags: jsonFlags(&cli.StringFlag{Name: "status", Usage: "only those that are staged, committed, adopted or closed"}),
+				Usage: "list the intents that are not closed, and those that wait for a person",
+				Flags: jsonFlags(&cli.StringFlag{Name: "status", Usage: "only those that are in a `STATUS`, or have a channel in it: staged, committed, adopted, " +
+					"closed; pending, sending, sent, unknown, parked, dead, discarded"}),
 				Action: func(c *cli.Context) error {
 					if _, err := positionals(c, 0); err != nil {
 						return err
@@ -31,6 +33,9 @@ func outboxCommand() *cli.Command {
 					r, err := connect(c).Outbox(c.Context, c.String("status"))
 					if err != nil {
 						return err
+					}
+					if r.More && !c.Bool("json") {
+						fmt.Fprintln(c.App.ErrWriter, "There are more; these are the oldest.")
 					}
 					return answer(c, r, func(w io.Writer) { intentTable(r.Intents).print(w) })
 				},

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package sockapi
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/picketd/picket/outbox"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// TestParkedAmongManyClosed: what waits for a person is listed however much was sent before it, until somebody has decided.
+func TestParkedAmongManyClosed(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	box := h.server.outbox.(*outbox.Store)
+	closeAs := func(ref outbox.Ref, status outbox.Status) error {
+		o := outbox.Outcome{Ref: ref, Channel: "ops", Number: 1, Status: status, At: time.Now()}
+		return errors.Join(box.Record(o, time.Now(), true), box.Shut(ref, "ops"))
+	}
+	var all sync.WaitGroup
+	for i := range outboxLimit + 1 { // at once, so that they share their fsyncs
+		all.Go(func() {
+			ref := outbox.Ref{Ticket: "web-00/t", ID: fmt.Sprintf("old-%d", i)}
+			err := box.Adopt(outbox.Intent{
+				Ref: ref, Asset: "web-00", Task: "t", Run: 1, Key: "k", At: time.Now().Add(-time.Hour),
+				Channels: map[string]outbox.Delivery{"ops": {Type: "log", Status: outbox.Pending}},
+			})
+			if err = errors.Join(err, closeAs(ref, outbox.Sent)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+
+	claimed, err := h.client.Claim(t.Context(), client.ClaimRequest{Asset: "web-01", Task: "t", Heartbeat: "10m"})
+	must(t, err)
+	claim := claimed.Claim.ID
+	for _, s := range [][2]string{{"online", "ASSET_ONLINE"}, {"vuln", "VULN_CHECK_DONE"}, {"assess", "HIGH_RISK_FOUND"}} {
+		_, err = h.client.Step(t.Context(), claim, client.StepRequest{Step: s[0], State: s[1]})
+		must(t, err)
+	}
+	_, err = h.client.Notify(t.Context(), claim, client.NotificationRequest{Title: "x", Text: "y", Severity: "high"}, 0)
+	must(t, err)
+	mine, err := h.client.OutboxTicket(t.Context(), "web-01", "t")
+	must(t, err)
+	must(t, h.redis.HSet(t.Context(), "picket:{web-01}:ticket:t", "delivery.ops", "parked").Err())
+	must(t, closeAs(outbox.Ref{Ticket: "web-01/t", ID: mine.Intents[0].ID}, outbox.Parked))
+
+	lists := func(status string, want int, more bool) {
+		t.Helper()
+		got, err := h.client.Outbox(t.Context(), status)
+		if err != nil || len(got.Intents) != want || got.More != more {
+			t.Fatalf("%q lists %d, more %v, %v; want %d, more %v", status, len(got.Intents), got.More, err, want, more)
+		}
+		if want == 1 && got.Intents[0].Ticket != "web-01/t" {
+			t.Errorf("%q lists %+v", status, got.Intents[0])
+		}
+	}
+	lists("parked", 1, false)
+	lists("", 1, false)
+	lists("sent", outboxLimit, true)
+	lists("closed", outboxLimit, true)
+	_, err = h.client.Settle(t.Context(), "web-01", "t", "", "it arrived")
+	must(t, err)
+	lists("parked", 0, false)
+	lists("", 0, false)
+}
