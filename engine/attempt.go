@@ -12,14 +12,22 @@ import (
 	"github.com/picketd/picket/outbox"
 )
 
-// awayAfter is how long the ticket's node must have answered nothing until Redis counts as away.
-const awayAfter = 5 * time.Second
+// awayAfter is how long the ticket's node must have answered nothing, while this process ran, until Redis counts as away. It is
+// counted in ticks: of those that a process missed while it stood still, it sees one.
+const (
+	awayAfter = 5 * time.Second
+	awakeTick = 250 * time.Millisecond
+)
+
+// errSilent ends a question to which no answer came within awayAfter.
+var errSilent = errors.New("no answer for 5 s")
 
 // deliverer is the agent in the history of what the notifier does.
 const deliverer = "notifier"
 
-// Attempt decides whether the notifier may send now (see outbox.Verdict). It asks for at most 5 s, then outbox.ErrAway. Whether the
-// own outbox has a receipt, the notifier has looked before: that holds without Redis too.
+// Attempt decides whether the notifier may send now (see outbox.Verdict). It asks for 5 s in which this process runs. Then it says
+// outbox.ErrAway if nobody can have taken the intent over, else an ErrStoreUnavailable. Whether the own outbox has a receipt, the
+// notifier has looked before: that holds without Redis too.
 func (e *Engine) Attempt(ctx context.Context, a outbox.Attempt) (outbox.Answer, error) {
 	if err := e.Identity(); err != nil {
 		return outbox.Answer{}, err
@@ -30,7 +38,10 @@ func (e *Engine) Attempt(ctx context.Context, a outbox.Attempt) (outbox.Answer, 
 		once = "1"
 	}
 	r, err := e.deliver(ctx, attemptScript, id, AuditEvent{Kind: AuditAttempt, Channel: a.Channel}, a.ID, a.Channel, a.Number, a.Run, e.runID, a.Lease.Milliseconds(), once)
-	if err != nil {
+	switch {
+	case errors.Is(err, outbox.ErrAway) && !e.unbroken(a.At):
+		return outbox.Answer{}, &StoreError{Why: "no answer, and another daemon may have taken over before", silent: true}
+	case err != nil:
 		return outbox.Answer{}, err
 	}
 	switch r.code {
@@ -66,12 +77,28 @@ func (e *Engine) Outcome(ctx context.Context, o outbox.Outcome) (closed bool, er
 
 // deliver runs a script of lua/delivery.lua.
 func (e *Engine) deliver(ctx context.Context, s script, id TicketID, told AuditEvent, intent, channel string, attempt int, run int64, more ...any) (reply, error) {
-	ctx, cancel := context.WithTimeout(ctx, awayAfter)
+	ctx, cancel := awake(ctx)
 	defer cancel()
 	args := append([]any{intent, channel, e.box.ID(), attempt, run}, more...)
 	r, err := e.commit(ctx, s, id, told, e.args(id, 0, "", deliverer, "", args...))
-	if errors.Is(err, errNoAnswer) {
+	if errors.Is(err, errNoAnswer) && errors.Is(context.Cause(ctx), errSilent) {
 		return reply{}, fmt.Errorf("%w: %w", outbox.ErrAway, err)
 	}
 	return r, err
+}
+
+// awake is a context that ends with errSilent when this process has run for awayAfter. A deadline would be over for a process that
+// wakes, with the answer unread.
+func awake(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var tick func(left time.Duration)
+	tick = func(left time.Duration) {
+		if left <= 0 {
+			cancel(errSilent)
+		} else if ctx.Err() == nil {
+			time.AfterFunc(awakeTick, func() { tick(left - awakeTick) })
+		}
+	}
+	tick(awayAfter)
+	return ctx, func() { cancel(nil) }
 }

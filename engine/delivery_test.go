@@ -22,8 +22,8 @@ func init() {
 // attempt is the question for the ticket's current intent, or for another.
 func attempt(e *Engine, id TicketID, intent, channel string, n int) outbox.Attempt {
 	return outbox.Attempt{
-		Ref: outbox.Ref{Ticket: id.String(), ID: intent}, Asset: string(id.Asset), Task: id.Task, Run: 1, Channel: channel, Number: n,
-		Lease: time.Minute, AtMostOnce: channel == "pager",
+		Ref: outbox.Ref{Ticket: id.String(), ID: intent}, Asset: string(id.Asset), Task: id.Task, Run: 1, At: time.Now(), Channel: channel,
+		Number: n, Lease: time.Minute, AtMostOnce: channel == "pager",
 	}
 }
 

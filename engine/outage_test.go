@@ -31,6 +31,7 @@ func TestF32_CallsEndWhileRedisIsStopped(t *testing.T) {
 	f, server := setup(t)
 	e := f.host("host-a", func(c *Config) { c.TTL = time.Minute })
 	c, _ := claimed(t, e, "stopped", "t")
+	eventually(t, "it has signed", func() bool { return e.unbroken(time.Now()) })
 	server.Freeze()
 	calls := map[string]func() error{
 		"claim": func() error { _, err := e.Claim(t.Context(), ask("other", "t")); return err },

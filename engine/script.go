@@ -188,7 +188,7 @@ func (e *Engine) run(ctx context.Context, s script, keys []string, args ...any) 
 			n, _ := v[0].(int64)
 			return reply{code(n), v[1:]}, nil
 		}
-		if errors.Is(ctx.Err(), context.Canceled) {
+		if errors.Is(ctx.Err(), context.Canceled) && !errors.Is(context.Cause(ctx), errSilent) {
 			return reply{}, context.Cause(ctx)
 		}
 		if !transient(err) {

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -28,6 +29,8 @@ type signs struct {
 	signed bool          // once, by this run
 	last   time.Duration // CLOCK_BOOTTIME when the last was sent
 	since  time.Duration // when the first of those without a break was sent
+	looked time.Duration // when Redis was last asked to take one, whether it answered or not
+	lapsed bool          // for longer than a sign lives it was not asked, and has not answered since
 	cloned bool          // another process has this identity
 }
 
@@ -68,6 +71,17 @@ func (e *Engine) sign(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, e.pace.every)
 	defer cancel()
 	sent := e.now()
+	err := e.writeSign(ctx, sent)
+	if err == nil || errors.Is(err, errNoAnswer) {
+		e.signs.mu.Lock()
+		defer e.signs.mu.Unlock()
+		e.signs.lapsed = err != nil && (e.signs.lapsed || sent-e.signs.looked >= e.pace.life)
+		e.signs.looked = sent
+	}
+	return err
+}
+
+func (e *Engine) writeSign(ctx context.Context, sent time.Duration) error {
 	e.signs.mu.Lock()
 	again := "0"
 	if e.signs.signed {
@@ -114,4 +128,13 @@ func (e *Engine) steady() bool {
 	e.signs.mu.Lock()
 	defer e.signs.mu.Unlock()
 	return e.signs.signed && e.signs.last-e.signs.since >= e.pace.steady && e.now()-e.signs.last < e.pace.life
+}
+
+// unbroken reports whether nobody can have taken over what was staged at that time, though Redis answers nothing now: this run of the
+// daemon has signed from before then, without a break, until Redis went away, and has looked for it ever since.
+func (e *Engine) unbroken(staged time.Time) bool {
+	e.signs.mu.Lock()
+	defer e.signs.mu.Unlock()
+	s := &e.signs
+	return s.signed && !s.lapsed && e.now()-s.looked < e.pace.life && time.Since(staged) <= e.now()-s.since
 }

@@ -19,6 +19,10 @@ const (
 	askMax     = 10 * time.Second
 	askTimeout = 15 * time.Second
 
+	// aloneFor is how long, counted from the question on Boottime, no answer is a reason to send: the engine's 5 s, and what it and
+	// a busy machine add.
+	aloneFor = 12 * time.Second
+
 	// leastWait keeps a lease that is about to end from being asked for over and over.
 	leastWait = 20 * time.Millisecond
 
@@ -138,6 +142,8 @@ func (j *job) ask(old bool) (sent bool) {
 	}
 	j.memo.asks = 0
 	switch {
+	case alone && j.n.Boottime() > asked+aloneFor:
+		j.putOff("cannot tell whether Redis is away, because this process stood still; it is asked again", err)
 	case alone:
 		return j.send(0)
 	case a.Verdict == outbox.Busy:
@@ -175,15 +181,16 @@ func (j *job) attempt(lease time.Duration) (outbox.Answer, error) {
 	ctx, cancel := context.WithTimeout(j.n.ctx, askTimeout)
 	defer cancel()
 	return j.n.Attempt(ctx, outbox.Attempt{
-		Ref: j.in.Ref, Asset: j.in.Asset, Task: j.in.Task, Run: j.in.Run, Channel: j.name,
+		Ref: j.in.Ref, Asset: j.in.Asset, Task: j.in.Task, Run: j.in.Run, At: j.in.At, Channel: j.name,
 		Number: j.d.Attempts + 1, Lease: lease, AtMostOnce: j.d.AtMostOnce,
 	})
 }
 
 // alone reports whether this daemon may send without asking, because nobody answers: it is the one whose NOTIFYING write was
-// confirmed, and no other is known to be at it. When it stops, it is the question that was cut off.
+// confirmed, no other is known to be at it, and it is not too late. When it stops, it is the question that was cut off.
 func (j *job) alone() bool {
-	return j.n.ctx.Err() == nil && j.in.Origin == outbox.Committed && !j.d.AtMostOnce && j.n.Boottime() >= j.memo.busyUntil
+	return j.n.ctx.Err() == nil && j.in.Origin == outbox.Committed && !j.d.AtMostOnce && j.n.Boottime() >= j.memo.busyUntil &&
+		time.Now().Before(j.in.At.Add(j.n.GiveUp))
 }
 
 // send makes the attempt. until is when its lease ends, on Boottime; 0: it has none.

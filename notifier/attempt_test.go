@@ -40,7 +40,8 @@ func TestAttemptIsAskedSentRecordedToldAndShut(t *testing.T) {
 		synctest.Wait()
 
 		want := outbox.Attempt{
-			Ref: ref, Asset: "web-01", Task: "w48", Run: 1, Channel: "ops", Number: 1, Lease: DefaultTimeout + leaseSlack,
+			Ref: ref, Asset: "web-01", Task: "w48", Run: 1, At: w.get(ref).At, Channel: "ops", Number: 1,
+			Lease: DefaultTimeout + leaseSlack,
 		}
 		if got := w.asked(); len(got) != 1 || got[0] != want {
 			t.Errorf("asked %+v", got)
@@ -170,6 +171,43 @@ func TestG10_AwayWaitsForALeaseThatWasSeen(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		if len(w.sent()) != 1 {
 			t.Errorf("sent %d times", len(w.sent()))
+		}
+	})
+}
+
+// A daemon that freezes while nobody answers asks again when it wakes, and so does one that sent nothing until give_up.
+func TestG10_AwayIsAskedAgainAfterAFreeze(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := setup(t, always(sentResult), one("ops"))
+		w.put("w48", "ops")
+		began := time.Now()
+		w.ask(func(outbox.Attempt) (outbox.Answer, error) {
+			if time.Since(began) == 0 {
+				time.Sleep(10 * time.Minute)
+				return outbox.Answer{}, outbox.ErrAway
+			}
+			return outbox.Answer{Verdict: outbox.Superseded}, nil
+		})
+		w.Start()
+		time.Sleep(time.Hour)
+		if len(w.sent()) != 0 || len(w.asked()) != 2 {
+			t.Errorf("asked %d times, sent %d", len(w.asked()), len(w.sent()))
+		}
+	})
+}
+
+func TestG10_AwayIsNoReasonToSendWhatIsTooOld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := setup(t, always(sentResult), one("ops"))
+		ref := w.put("w48", "ops")
+		time.Sleep(w.config.GiveUp)
+		w.says(outbox.Answer{}, outbox.ErrAway)
+		w.Start()
+		time.Sleep(time.Minute)
+		if d := w.get(ref).Channels["ops"]; len(w.sent()) != 0 || len(w.asked()) < 2 || d.Status != outbox.Pending {
+			t.Errorf("asked %d times, sent %d, it is %s", len(w.asked()), len(w.sent()), d.Status)
 		}
 	})
 }

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// ErrAway is what an Attempt or Outcome function answers when the ticket's node has answered nothing for 5 s.
+// ErrAway is what an Attempt or Outcome function answers when the ticket's node has answered nothing for 5 s, in which this process
+// did not stand still; to an Attempt only when nobody can have taken the intent over before.
 var ErrAway = errors.New("the store is away")
 
 // Attempt asks for the right to try once. The engine decides it in Redis; the notifier asks.
@@ -17,6 +18,7 @@ type Attempt struct {
 	Asset      string
 	Task       string
 	Run        int64
+	At         time.Time // when the intent was staged
 	Channel    string
 	Number     int           // of the attempt: Delivery.Attempts + 1
 	Lease      time.Duration // the channel's time-out + 10 s

@@ -40,6 +40,11 @@
 //     bring it to the ticket, and it stays for as long as terminal tickets do.
 //   - A ticket that a failover brought back to NOTIFYING is told what is settled here. What is not, because another intent had
 //     superseded it, is adopted again from the ticket.
+//   - While Redis is away nobody can be asked, so only that is sent which nobody can have taken over, superseded or discarded
+//     meanwhile: a committed intent, staged since the daemon's present run has given its signs of life without a break, and younger
+//     than give_up. A break is a restart, or longer than a sign lives (25 s) without one written while Redis answered, or a freeze as
+//     long. Redis counts as away when it has answered nothing for 5 s in which the daemon ran; a send that comes more than a few
+//     seconds after that asks again. What is older, adopted or at_most_once waits.
 //   - On an at_most_once channel Begin refuses any channel but a pending one. What is found as sending after a crash is never
 //     sent again: it is parked for a person.
 //
