@@ -39,7 +39,7 @@
 //	                                                                                             report no vulnerability
 //	osv       database_specific.severity, Ubuntu's     vectors, else the group's max_severity    licence violations
 //	findings  severity, else from the score            cvss, epss                                –
-//	sarif     from the score, else a word in its      security-severity of result or rule,      suppressed, kind not fail,
+//	sarif     from the score, else a word in its       security-severity of result or rule,      suppressed, kind not fail,
 //	          place, else level, else the rule's       else cvssv3_baseScore                     baselineState absent
 //	          level, else warning
 //
