@@ -3,12 +3,12 @@
 # Copyright The Picket Authors
 """Take Picket's webhooks and handle each notification once: receiver.py ADDRESS SECRET_FILE LEDGER"""
 
-import base64, hashlib, hmac, http.server, json, sqlite3, sys, time
+import base64, hashlib, hmac, http.server, json, sqlite3, sys, threading, time
 
 address, secret_file, ledger = sys.argv[1:]
 with open(secret_file) as f:
     secret = base64.b64decode(f.read().strip().removeprefix("whsec_"))
-db = sqlite3.connect(ledger)
+db, lock = sqlite3.connect(ledger, check_same_thread=False), threading.Lock()
 db.execute("CREATE TABLE IF NOT EXISTS handled (id TEXT PRIMARY KEY, title TEXT, at REAL)")
 
 
@@ -21,18 +21,32 @@ def signed(headers, body):
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
+    timeout = 30  # seconds that a connection may be silent
+
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["content-length"]))
-        if not signed(self.headers, body):
-            return self.send_error(400, "not a signed notification")
-        with db:  # one transaction: what is done with the message, and the memory of its id
+        try:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            if not signed(self.headers, body):  # a clock or a secret that a person can mend: it must come again
+                return self.answer(503, "the clock or the secret differs")
             title = json.loads(body)["data"]["title"]
-            db.execute("INSERT OR IGNORE INTO handled VALUES (?, ?, ?)", (self.headers["webhook-id"], title, time.time()))
-        self.send_response(204)  # also for what was handled before: it must not come again
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return self.answer(400, "not a signed notification")
+        try:
+            with lock, db:  # one transaction: what is done with the message, and the memory of its id
+                db.execute("INSERT OR IGNORE INTO handled VALUES (?, ?, ?)", (self.headers["webhook-id"], title, time.time()))
+        except sqlite3.Error as e:  # a full disk, say
+            return self.answer(503, str(e))
+        self.answer(204)  # also for what was handled before: it must not come again
+
+    def answer(self, status, reason=None):
+        self.send_response(status, reason)
+        if status == 503:
+            self.send_header("Retry-After", "60")
+        self.send_header("Content-Length", "0")
         self.end_headers()
 
 
 host, _, port = address.rpartition(":")
-server = http.server.HTTPServer((host, int(port)), Receiver)
+server = http.server.ThreadingHTTPServer((host, int(port)), Receiver)
 print(f"http://{host}:{server.server_port}", flush=True)
 server.serve_forever()

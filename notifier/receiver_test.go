@@ -6,75 +6,195 @@ package notifier
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/picketd/picket/outbox"
 )
 
 const receiverSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// The receivers that docs/receiving.md shows handle a notification once that comes twice, and once more after their restart.
-func TestTheExampleReceiversHandleANotificationOnce(t *testing.T) {
-	t.Parallel()
-	for name, command := range receivers(t) {
+// exampleReceiver is a receiver of the examples with a secret and a ledger.
+type exampleReceiver struct {
+	*testing.T
+	command        []string
+	secret, ledger string // files
+	url            string
+	stop           func()
+}
+
+// eachReceiver runs a test on each of the receivers that docs/receiving.md shows.
+func eachReceiver(t *testing.T, names []string, test func(r *exampleReceiver)) {
+	all := receivers(t)
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if all[name] == nil {
+				t.Skip("it is not installed")
+			}
 			dir := t.TempDir()
-			secret, ledger := filepath.Join(dir, "secret"), filepath.Join(dir, "ledger")
-			if err := os.WriteFile(secret, []byte(receiverSecret+"\n"), 0o600); err != nil {
+			r := &exampleReceiver{T: t, command: all[name], secret: filepath.Join(dir, "secret"), ledger: filepath.Join(dir, "ledger")}
+			if err := os.WriteFile(r.secret, []byte(receiverSecret+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			deliver := func(url, key, with, title string) Result {
-				t.Helper()
-				m := someMessage
-				m.Title = title
-				decoded, err := ParseSecret([]byte(with))
-				if err != nil {
-					t.Fatal(err)
-				}
-				w := hook(t, url, func(cc *ChannelConfig) { cc.Secret = decoded })
-				return w.Send(t.Context(), Delivery{Key: key, Body: []byte(rendered(t, w, m))})
-			}
-			handled := func(want map[string]int) {
-				t.Helper()
-				b, err := os.ReadFile(ledger)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for title, n := range want {
-					if got := bytes.Count(b, []byte(title)); got != n {
-						t.Errorf("%s was handled %d times, want %d", title, got, n)
-					}
-				}
-			}
-
-			url, stop := startReceiver(t, append(command, "127.0.0.1:0", secret, ledger))
-			for range 2 {
-				if got := deliver(url, "web-01/w48", receiverSecret, "the first"); got != sentResult {
-					t.Errorf("got %+v", got)
-				}
-			}
-			if got := deliver(url, "web-01/w49", "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "the forged"); got.Status != outbox.Dead {
-				t.Errorf("a forged one is %+v", got)
-			}
-			stop()
-			url, stop = startReceiver(t, append(command, "127.0.0.1:0", secret, ledger))
-			defer stop()
-			for _, key := range []string{"web-01/w48", "web-01/w48~2"} {
-				title := map[bool]string{true: "the first", false: "the second"}[key == "web-01/w48"]
-				if got := deliver(url, key, receiverSecret, title); got != sentResult {
-					t.Errorf("got %+v", got)
-				}
-			}
-			stop()
-			handled(map[string]int{"the first": 1, "the second": 1, "the forged": 0})
+			r.start()
+			test(r)
 		})
 	}
+}
+
+func (r *exampleReceiver) start() {
+	r.Helper()
+	r.url, r.stop = startReceiver(r.T, append(r.command, "127.0.0.1:0", r.secret, r.ledger))
+}
+
+// deliver is an attempt that is signed with a secret.
+func (r *exampleReceiver) deliver(key, with, title string) Result {
+	r.Helper()
+	m := someMessage
+	m.Title = title
+	decoded, err := ParseSecret([]byte(with))
+	if err != nil {
+		r.Fatal(err)
+	}
+	w := hook(r.T, r.url, func(cc *ChannelConfig) { cc.Secret = decoded })
+	ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)
+	defer cancel()
+	return w.Send(ctx, Delivery{Key: key, Body: []byte(rendered(r.T, w, m))})
+}
+
+// delivers demands that an attempt is accepted.
+func (r *exampleReceiver) delivers(key, title string) {
+	r.Helper()
+	if got := r.deliver(key, receiverSecret, title); got != sentResult {
+		r.Errorf("%s is answered with %+v", title, got)
+	}
+}
+
+func (r *exampleReceiver) handled(want map[string]int) {
+	r.Helper()
+	b, err := os.ReadFile(r.ledger)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for title, n := range want {
+		if got := bytes.Count(b, []byte(title)); got != n {
+			r.Errorf("%s was handled %d times, want %d", title, got, n)
+		}
+	}
+}
+
+var bothReceivers = []string{"go", "python"}
+
+// The receivers handle a notification once that comes twice, and once more after their restart. What is signed with another
+// secret, or by another clock, has to come again: a person can mend that.
+func TestTheExampleReceiversHandleANotificationOnce(t *testing.T) {
+	t.Parallel()
+	eachReceiver(t, bothReceivers, func(r *exampleReceiver) {
+		for range 2 {
+			r.delivers("web-01/w48", "the first")
+		}
+		got := r.deliver("web-01/w49", "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "the forged")
+		if got.Status != outbox.Pending || got.RetryAfter != time.Minute {
+			r.Errorf("a forged one is %+v", got)
+		}
+		for at, want := range map[time.Duration]int{-time.Hour: 503, time.Hour: 503, 0: 400} {
+			if status := r.post(time.Now().Add(at), "not JSON"); status != want {
+				r.Errorf("what was signed %v from now is answered with %d, want %d", at, status, want)
+			}
+		}
+		r.stop()
+		r.start()
+		r.delivers("web-01/w48", "the first")
+		r.delivers("web-01/w48~2", "the second")
+		r.stop()
+		r.handled(map[string]int{"the first": 1, "the second": 1, "the forged": 0})
+	})
+}
+
+// post sends what was signed at a time, and returns the status of the answer.
+func (r *exampleReceiver) post(at time.Time, body string) int {
+	r.Helper()
+	signer, err := standardwebhooks.NewWebhook(receiverSecret)
+	if err != nil {
+		r.Fatal(err)
+	}
+	signature, err := signer.Sign("msg_1", at, []byte(body))
+	if err != nil {
+		r.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(r.Context(), http.MethodPost, r.url, strings.NewReader(body))
+	if err != nil {
+		r.Fatal(err)
+	}
+	req.Header.Set(standardwebhooks.HeaderWebhookID, "msg_1")
+	req.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(at.Unix(), 10))
+	req.Header.Set(standardwebhooks.HeaderWebhookSignature, signature)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.Error(err)
+		return 0
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode
+}
+
+// A connection on which nothing comes holds nobody else up.
+func TestAnIdleConnectionDoesNotBlockTheExampleReceivers(t *testing.T) {
+	t.Parallel()
+	eachReceiver(t, bothReceivers, func(r *exampleReceiver) {
+		for range 3 {
+			idle, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+			if err != nil {
+				r.Fatal(err)
+			}
+			defer idle.Close()
+		}
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() { r.delivers("web-01/w48", "the first") })
+		}
+		all.Wait()
+		r.stop()
+		r.handled(map[string]int{"the first": 1})
+	})
+}
+
+// A line that a crash or a full disk tore off counts for nothing: its notification is handled, and so is the next, each once.
+func TestTheExampleReceiverMendsATornLedger(t *testing.T) {
+	t.Parallel()
+	eachReceiver(t, []string{"go"}, func(r *exampleReceiver) {
+		r.delivers("web-01/w48", "the first")
+		r.stop()
+		line, err := os.ReadFile(r.ledger)
+		if err != nil {
+			r.Fatal(err)
+		}
+		for _, left := range []int{len(line) - 1, len(line) - 6, 3} { // without its end, in the title, in the id
+			if err := os.WriteFile(r.ledger, line[:left], 0o600); err != nil {
+				r.Fatal(err)
+			}
+			r.start()
+			r.delivers("web-01/w49", "the second")
+			r.delivers("web-01/w48", "the first")
+			r.stop()
+			r.start() // and reads what it wrote
+			r.delivers("web-01/w49", "the second")
+			r.stop()
+			r.handled(map[string]int{"the first": 1, "the second": 1, "\n": 2})
+		}
+	})
 }
 
 // receivers are the examples' command lines.
