@@ -192,6 +192,7 @@ func TestANotificationFitsTheAPIsLimits(t *testing.T) {
 		"default":  "",
 		"long":     "[notification]\ntitle = \"{{range .Findings}}{{.Title}}\\n{{end}}\"\ntext = \"{{range .Findings}}{{.ID}} {{.Title}}\\n{{end}}\"",
 		"too long": "[notification]\ntitle = \"{{\\\"\\\"}}\"\ntext = '{{printf \"%040000d\" 1}}'",
+		"short":    "[notification]\ntext = '{{.Asset}}'",
 		"empty":    "[notification]\ntext = '{{\"\"}}'",
 	} {
 		j := jobOn(t, config, all...)
@@ -204,6 +205,9 @@ func TestANotificationFitsTheAPIsLimits(t *testing.T) {
 		if err != nil || n.Title == "" || n.Text == "" || len(n.Title) > maxTitle || len(n.Text) > maxText || len(n.Facts) > maxFacts ||
 			strings.ContainsAny(n.Title, "\n\x1b") || strings.Contains(n.Text, "\x1b") || !utf8.ValidString(n.Title+n.Text) || n.Severity != "critical" {
 			t.Errorf("%s: %q, %d bytes, %v", name, n.Title, len(n.Text), err)
+		}
+		if (name == "empty" || name == "short") && strings.Contains(n.Text, "more") {
+			t.Errorf("what lists nothing ends with %q", n.Text)
 		}
 		if name == "default" || name == "long" {
 			first, last := strings.Index(n.Text, "CVE-2021-44228"), n.Text[strings.LastIndexByte(n.Text, '\n')+1:]

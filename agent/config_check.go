@@ -174,6 +174,7 @@ func (k *checker) condition(key, text string, withIntel bool) *condition {
 }
 
 func (k *checker) text(key, text string) *template.Template {
+	k.demand(strings.TrimSpace(text) != "", key, "is empty: write a template, or take the key away for the default")
 	t, err := newText(text)
 	if err != nil {
 		k.problem(key, "%v", err)

@@ -81,6 +81,8 @@ func TestTheConfigurationIsStrict(t *testing.T) {
 		vuln + "[step.other]\n":                               "agent.toml:3: step.other: is not known",
 		vuln + "[notification]\nseverity = \"Critical\"":      "agent.toml:4: notification.severity: must be one of info, low, medium, high, critical",
 		vuln + "[notification]\ntext = \"{{.Nothing}}\"":      "agent.toml:4: notification.text: is not a template: there is no {{.Nothing}}",
+		vuln + "[notification]\ntext = \" \"":                 "agent.toml:4: notification.text: is empty: write a template",
+		vuln + "[notification]\ntitle = \"\"":                 "agent.toml:4: notification.title: is empty: write a template",
 		vuln + "[notification]\nrepeat = \"-1d\"":             "agent.toml:4: notification.repeat: ",
 		vuln + "flow = \"x\"":                                 "agent.toml:3: step.vuln.flow: is not known",
 		"flow = \"x\"\n" + vuln:                               `agent.toml:1: flow: is not known: the only flow is "asset-inference"`,

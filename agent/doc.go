@@ -28,6 +28,8 @@
 //	another holds the asset                 tried again later, as long as anything moves, then for --give-up
 //	the claim is lost                       what runs is ended; tried again later, at most five times
 //	the daemon restarts, Redis is away      calls are repeated with backoff; no failure
+//	the daemon stands still                 a call is given up after 10 s and repeated; no asset is begun beyond --give-up
+//	the task or a flag is refused           the run ends with that one error, since every asset would get it
 //	this process is killed                  its commands die with it (PDEATHSIG), its locks are freed at once, others resume
 //	this process stands still               its claims are lost after the heartbeat; when it wakes its commands are ended first
 //	the same list on several hosts          each goes through it in an order of chance; each asset is done once
@@ -39,5 +41,6 @@
 //
 // A report is used only when it could be read to its end and the scanner ended as it does after a whole scan (ok_exit). Every
 // other end is a failure of the step, and never "nothing found". A name that does not resolve and a missing route are failures
-// of the step online, and never "offline".
+// of the step online, and never "offline". A condition that looks at the findings one by one is not decided over a list that
+// was cut, unless what is missing could change nothing.
 package agent

@@ -79,9 +79,10 @@ func (j *job) notification() (client.NotificationRequest, error) {
 	return client.NotificationRequest{Title: title, Text: text, Severity: j.a.config.Notification.Severity, Facts: facts}, nil
 }
 
-// fittingText fills the template with as many findings as the limit allows, and counts the others at its end.
+// fittingText fills the template with as many findings as the limit allows, and counts the others at its end
+// if it lists any.
 func fittingText(t *template.Template, v announced) (string, error) {
-	all := v.Findings
+	all, lists := v.Findings, strings.Contains(t.Root.String(), ".Findings")
 	for n := len(all); ; {
 		v.Findings = all[:n]
 		text, err := render(t, v)
@@ -89,7 +90,7 @@ func fittingText(t *template.Template, v announced) (string, error) {
 			return "", err
 		}
 		text = printableText(text)
-		if left := v.Count - n; left > 0 {
+		if left := v.Count - n; left > 0 && lists {
 			text += fmt.Sprintf("\n… and %d more", left)
 		}
 		if len(text) <= maxText || n == 0 {

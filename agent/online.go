@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -44,7 +45,7 @@ type onlineFacts struct {
 // cannot be tried from here, because a name does not resolve or this host has no route, says nothing about the asset: it is an
 // error.
 func checkOnline(ctx context.Context, c OnlineConfig, asset string) (result, error) {
-	host, ports := target(asset, c.TCP)
+	host, ports := target(ctx, asset, c.TCP)
 	addr, err := resolve(ctx, host)
 	if err != nil {
 		return result{}, err
@@ -127,8 +128,16 @@ func list(ports []int) string {
 	return strings.Join(text, ", ")
 }
 
-// target is the host to ask, and its ports: an asset that has one, as in 10.0.0.1:8080, is asked there alone.
-func target(asset string, ports []int) (host string, own []int) {
+// target is the host to ask, and its ports: an asset that has one, as in 10.0.0.1:8080, is asked there alone, and so is a URL,
+// at its own port or that of its scheme.
+func target(ctx context.Context, asset string, ports []int) (host string, own []int) {
+	if u, err := url.Parse(asset); err == nil && u.Scheme != "" && u.Hostname() != "" {
+		port := orElse(u.Port(), u.Scheme)
+		if n, err := net.DefaultResolver.LookupPort(ctx, "tcp", port); err == nil && n > 0 {
+			return u.Hostname(), []int{n}
+		}
+		return u.Hostname(), ports
+	}
 	if h, p, err := net.SplitHostPort(asset); err == nil && h != "" {
 		if n, err := strconv.ParseUint(p, 10, 16); err == nil && n > 0 {
 			return h, []int{int(n)}

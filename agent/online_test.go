@@ -35,6 +35,7 @@ func TestOnline(t *testing.T) {
 		{"127.0.0.1", []int{1}, refusedOffline, stateOffline, "no port is open, 1 refused"},
 		{"127.0.0.1", []int{1}, refusedOnline, stateOnline, "port 1 refused the connection, so something is there"},
 		{fmt.Sprintf("127.0.0.1:%d", open), []int{1}, refusedOffline, stateOnline, fmt.Sprintf("port %d is open", open)},
+		{fmt.Sprintf("http://127.0.0.1:%d/login", open), []int{1}, refusedOffline, stateOnline, fmt.Sprintf("port %d is open", open)},
 		{"127.0.0.1:1", c.TCP, refusedOffline, stateOffline, "no port is open, 1 refused"},
 		{"localhost", c.TCP, refusedOffline, stateOnline, fmt.Sprintf("port %d is open", open)},
 		{"no host at all", c.TCP, refusedOffline, "", "cannot tell whether the asset is online: its name cannot be resolved"},
@@ -46,6 +47,19 @@ func TestOnline(t *testing.T) {
 			t.Errorf("%s %v %s: %+v, %v", x.asset, x.tcp, x.refused, got, err)
 		}
 		c.TCP = []int{1, open}
+	}
+}
+
+func TestAURLIsAskedAtItsPort(t *testing.T) {
+	t.Parallel()
+	for asset, want := range map[string]string{
+		"https://web-01/x": "web-01 [443]", "http://[::1]/": "::1 [80]", "https://u@web-01:8443": "web-01 [8443]",
+		"no-such-scheme://web-01": "web-01 [1 2]", "web-01:22": "web-01 [22]", "web-01": "web-01 [1 2]",
+	} {
+		host, ports := target(t.Context(), asset, []int{1, 2})
+		if got := fmt.Sprint(host, " ", ports); got != want {
+			t.Errorf("%s is asked at %s, want %s", asset, got, want)
+		}
 	}
 }
 

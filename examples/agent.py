@@ -21,7 +21,7 @@ def online(host, port):
 
 def findings(report):
     with open(report) as f:
-        return [v for result in json.load(f)["Results"] for v in result.get("Vulnerabilities", [])]
+        return [v for result in json.load(f)["Results"] for v in result.get("Vulnerabilities") or []]
 
 
 def scan(claim, host, port, report):
@@ -33,7 +33,7 @@ def scan(claim, host, port, report):
     if claim.state == "ASSET_ONLINE":
         try:
             claim.step("vuln", "VULN_CHECK_DONE", {"findings": findings(report)})
-        except (OSError, ValueError, KeyError) as e:  # no report is not "nothing found"
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as e:  # no report is not "nothing found"
             claim.fail("vuln", "cannot read the report %s: %r" % (report, e))
             raise
     found = claim.recorded("vuln")["facts"]["findings"]
@@ -47,6 +47,9 @@ def scan(claim, host, port, report):
     claim.finish(", ".join(critical))
 
 
+if len(sys.argv) != 6:
+    print("usage: agent.py HOST PORT TRIVY_REPORT ASSET TASK", file=sys.stderr)
+    sys.exit(64)
 host, port, report, asset, task = sys.argv[1:]
 try:
     with picket.Client().claim(asset, task, wait="30s") as claim:

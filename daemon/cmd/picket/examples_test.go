@@ -52,6 +52,7 @@ func TestExampleAgents(t *testing.T) {
 		{"go-offline", goes("go-offline", "1", report), "offline", 1},
 		{"py-risky", python("py-risky", port, report), "CVE-2021-44228, CVE-2022-42889", 3},
 		{"py-clean", python("py-clean", port, empty), "nothing critical", 2},
+		{"py-null", python("py-null", port, writeReport(t, `{"Results": [{"Target": "x", "Vulnerabilities": null}]}`)), "nothing critical", 2},
 		{"py-offline", python("py-offline", "1", report), "offline", 1},
 		{"lib-risky", library("lib-risky", port, report), "2 critical findings", 3},
 		{"lib-clean", library("lib-clean", port, empty), "nothing critical", 2},
@@ -98,6 +99,8 @@ func TestExampleAgents(t *testing.T) {
 		"go-no-json":       goes("go-no-json", port, writeReport(t, "oops")),
 		"go-folder-report": goes("go-folder-report", port, t.TempDir()),
 		"py-no-report":     python("py-no-report", port, missing),
+		"py-null-report":   python("py-null-report", port, writeReport(t, "null")),
+		"py-list-report":   python("py-list-report", port, writeReport(t, `{"Results": ["x"]}`)),
 		"py-no-json":       python("py-no-json", port, writeReport(t, "oops")),
 		"lib-no-report":    library("lib-no-report", port, missing),
 	} {
@@ -111,11 +114,47 @@ func TestExampleAgents(t *testing.T) {
 	}
 }
 
-func TestExampleAgentNeedsArguments(t *testing.T) {
+// TestAnExampleDecidesFromWhatIsRecorded: when the scan's report is gone, what was found in it is not.
+func TestAnExampleDecidesFromWhatIsRecorded(t *testing.T) {
 	t.Parallel()
-	out, err := exec.Command(buildAgent(t)).CombinedOutput()
-	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitUsage || !bytes.HasPrefix(out, []byte("usage: ")) {
-		t.Errorf("it ends with %v and says %s", err, out)
+	hook := startWebhook(t)
+	h := startHosts(t, hook.channel(), "scan-01")[0]
+	report, err := os.ReadFile("../../../examples/findings/trivy.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cl := client.New(h.socket)
+	t.Cleanup(cl.CloseIdleConnections)
+	got, err := cl.Claim(t.Context(), client.ClaimRequest{Asset: "gone", Task: "w48"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []client.StepRequest{
+		{Step: "online", State: "ASSET_ONLINE"}, {Step: "vuln", State: "VULN_CHECK_DONE", Facts: report},
+	} {
+		if _, err := cl.Step(t.Context(), got.Claim.ID, step); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cl.Release(t.Context(), got.Claim.ID); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("../../../examples/agent-lib.sh", "127.0.0.1", "1", filepath.Join(t.TempDir(), "gone.json"), "gone", "w48")
+	cmd.Env = append(os.Environ(), "PICKET_SOCKET="+h.socket)
+	out, err := cmd.CombinedOutput()
+	ticket, _ := cl.Ticket(t.Context(), "gone", "w48")
+	if err != nil || ticket.Notification == nil || ticket.Summary != "2 critical findings" {
+		t.Errorf("%v, and the ticket is %s\n%s", err, asJSON(t, ticket), out)
+	}
+}
+
+func TestExampleAgentsNeedArguments(t *testing.T) {
+	t.Parallel()
+	for _, cmd := range []*exec.Cmd{exec.Command(buildAgent(t)), exec.Command("python3", "../../../examples/agent.py")} {
+		out, err := cmd.CombinedOutput()
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != exitUsage || !bytes.HasPrefix(out, []byte("usage: ")) {
+			t.Errorf("%s ends with %v and says %s", cmd, err, out)
+		}
 	}
 }
 
