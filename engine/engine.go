@@ -187,6 +187,7 @@ func (e *Engine) Start() {
 		e.spawn(e.index.loop)
 		e.spawn(e.settleLoop)
 		e.spawn(e.signLoop)
+		e.spawn(e.lookLoop)
 		e.spawn(e.walkLoop)
 		e.spawn(e.lookout.loop)
 	})

@@ -6,20 +6,22 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/picketd/picket/outbox"
 )
 
-// What is staged without a running call, and what is hinted, is looked at this often; a write may land this long after its
-// caller gave up.
+// What is staged without a running call, and what is hinted, is looked at this often, so many at once, because each of those on a
+// node that is away takes a call's whole time; a write may land this long after its caller gave up.
 const (
 	settleEvery = 5 * time.Second
 	settleBatch = 200
+	settleMost  = 2000 // of what is staged
+	settleOnce  = 64
 	lateWrite   = time.Hour
 )
 
@@ -62,12 +64,13 @@ func (c *calls) enter(ticket string) (leave func()) {
 func (e *Engine) settleLoop(ctx context.Context) {
 	ticker := time.NewTicker(settleEvery)
 	defer ticker.Stop()
+	var said said
 	for {
 		if err := e.settleStaged(ctx); err != nil && ctx.Err() == nil {
 			e.log.Warn("cannot settle staged notifications", "error", err)
 		}
-		if err := e.sweepHints(ctx); err != nil && ctx.Err() == nil {
-			e.log.Warn("cannot look through the undelivered tickets", "error", err)
+		if err := e.sweepHints(ctx); ctx.Err() == nil {
+			said.warn(e.log, "cannot look through all undelivered tickets", err)
 		}
 		select {
 		case <-ticker.C:
@@ -78,19 +81,22 @@ func (e *Engine) settleLoop(ctx context.Context) {
 }
 
 func (e *Engine) settleStaged(ctx context.Context) error {
-	staged, err := e.box.List(outbox.Staged, settleBatch)
+	staged, err := e.box.List(outbox.Staged, settleMost)
 	if err != nil {
 		return err
 	}
+	var g errgroup.Group
+	g.SetLimit(settleOnce)
 	for _, in := range staged {
-		if ctx.Err() != nil {
+		g.Go(func() error {
+			defer e.calls.enter(in.Ticket)()
+			if ctx.Err() == nil {
+				e.settleTicket(ctx, TicketID{Asset(in.Asset), in.Task})
+			}
 			return nil
-		}
-		leave := e.calls.enter(in.Ticket)
-		e.settleTicket(ctx, TicketID{Asset(in.Asset), in.Task})
-		leave()
+		})
 	}
-	return nil
+	return g.Wait()
 }
 
 // settleTicket settles a ticket's staged intents by asking Redis. The caller has entered the ticket's calls, so none is of a call
@@ -131,35 +137,6 @@ func (e *Engine) comeToNothing(in outbox.Intent, s *snapshot) bool {
 // into it, and drops the hints that are no longer needed.
 func (e *Engine) sweepHints(ctx context.Context) error {
 	return e.eachHint(ctx, e.box.ID(), e.sweepHint)
-}
-
-// eachHint goes through a daemon's hints in pages, each within the ticket's turn among the notify calls.
-func (e *Engine) eachHint(ctx context.Context, daemon string, do func(context.Context, TicketID, redis.Z) (dropped bool, err error)) error {
-	key := e.keys.undelivered(daemon)
-	for start := int64(0); ; {
-		hinted, err := e.redis.ZRangeWithScores(ctx, key, start, start+settleBatch-1).Result()
-		if err != nil {
-			return unavailable(err)
-		}
-		for _, z := range hinted {
-			id, err := ParseTicketID(z.Member.(string))
-			if err != nil {
-				return fmt.Errorf("cannot read the hints of daemon %s: %w", daemon, err)
-			}
-			leave := e.calls.enter(id.String())
-			dropped, err := do(ctx, id, z)
-			leave()
-			if err != nil {
-				return err
-			}
-			if !dropped {
-				start++
-			}
-		}
-		if len(hinted) < settleBatch {
-			return nil
-		}
-	}
 }
 
 // sweepHint looks at one, and asks Redis only when the outbox has nothing open for the ticket. The score was read before the

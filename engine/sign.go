@@ -30,27 +30,18 @@ type signs struct {
 	last   time.Duration // CLOCK_BOOTTIME when the last was sent
 	since  time.Duration // when the first of those without a break was sent
 	looked time.Duration // when Redis was last asked to take one, whether it answered or not
+	failed bool          // the last was not written
 	lapsed bool          // for longer than a sign lives it was not asked, and has not answered since
 	cloned bool          // another process has this identity
 }
 
-// signLoop signs while the outbox can be written, and takes over from those that no longer do.
+// signLoop signs while the outbox can be written.
 func (e *Engine) signLoop(ctx context.Context) {
 	ticker := time.NewTicker(e.pace.every)
 	defer ticker.Stop()
-	missed := absent{}
 	for {
-		err := e.sign(ctx)
-		if err != nil && ctx.Err() == nil {
+		if err := e.sign(ctx); err != nil && ctx.Err() == nil {
 			e.log.Warn("cannot give a sign of life to the other daemons", "error", err)
-		}
-		if err == nil && e.steady() {
-			if err = e.takeOver(ctx, missed); err != nil && ctx.Err() == nil {
-				e.log.Warn("cannot look after daemons that are gone", "error", err)
-			}
-		}
-		if err != nil || !e.steady() {
-			clear(missed) // who was away with Redis gets the time to sign again
 		}
 		select {
 		case <-ticker.C:
@@ -61,7 +52,12 @@ func (e *Engine) signLoop(ctx context.Context) {
 }
 
 // sign gives one sign of life. A daemon that cannot write its outbox gives none: another shall deliver for it.
-func (e *Engine) sign(ctx context.Context) error {
+func (e *Engine) sign(ctx context.Context) (err error) {
+	defer func() {
+		e.signs.mu.Lock()
+		defer e.signs.mu.Unlock()
+		e.signs.failed = err != nil
+	}()
 	if err := e.Identity(); err != nil {
 		return err
 	}
@@ -71,7 +67,7 @@ func (e *Engine) sign(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, e.pace.every)
 	defer cancel()
 	sent := e.now()
-	err := e.writeSign(ctx, sent)
+	err = e.writeSign(ctx, sent)
 	if err == nil || errors.Is(err, errNoAnswer) {
 		e.signs.mu.Lock()
 		defer e.signs.mu.Unlock()
@@ -127,7 +123,7 @@ func (e *Engine) Identity() error {
 func (e *Engine) steady() bool {
 	e.signs.mu.Lock()
 	defer e.signs.mu.Unlock()
-	return e.signs.signed && e.signs.last-e.signs.since >= e.pace.steady && e.now()-e.signs.last < e.pace.life
+	return e.signs.signed && !e.signs.failed && e.signs.last-e.signs.since >= e.pace.steady && e.now()-e.signs.last < e.pace.life
 }
 
 // unbroken reports whether nobody can have taken over what was staged at that time, though Redis answers nothing now: this run of the

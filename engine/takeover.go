@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,8 +15,28 @@ import (
 	"github.com/picketd/picket/outbox"
 )
 
-// absent holds when each daemon's sign of life was first missed, by all looks since. Its owner is signLoop.
+// absent holds when each daemon's sign of life was first missed, by all looks since. Its owner is lookLoop.
 type absent map[string]time.Duration
+
+// lookLoop takes over from those that no longer sign. It is not signLoop, because what it does may take longer than a sign lives.
+func (e *Engine) lookLoop(ctx context.Context) {
+	ticker := time.NewTicker(e.pace.every)
+	defer ticker.Stop()
+	missed := absent{}
+	var said said
+	for {
+		if !e.steady() {
+			clear(missed) // who was away with Redis gets the time to sign again
+		} else if err := e.takeOver(ctx, missed); ctx.Err() == nil {
+			said.warn(e.log, "cannot look after all daemons that are gone", err)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
 
 // takeOver looks for daemons whose sign of life is gone, and through the tickets that they answer for. The set of a living one is
 // read by nobody else, so a fleet does not adopt what is merely backing off. A sign must be missed for long enough to be written
@@ -23,15 +44,19 @@ type absent map[string]time.Duration
 func (e *Engine) takeOver(ctx context.Context, missed absent) error {
 	hosts, err := e.redis.SMembers(ctx, e.keys.hosts()).Result()
 	if err != nil {
+		clear(missed)
 		return unavailable(err)
 	}
+	var failed []error // of one daemon: the others are looked after all the same
 	for _, id := range hosts {
 		if id == e.box.ID() {
 			continue
 		}
 		lives, err := e.redis.Exists(ctx, e.keys.host(id)).Result()
 		if err != nil {
-			return unavailable(err)
+			delete(missed, id)
+			failed = append(failed, unavailable(err))
+			continue
 		}
 		since, again := missed[id]
 		switch {
@@ -41,11 +66,11 @@ func (e *Engine) takeOver(ctx context.Context, missed absent) error {
 			missed[id] = e.now()
 		case e.now()-since >= e.pace.missed:
 			if err := e.lookAfter(ctx, id); err != nil {
-				return err
+				failed = append(failed, fmt.Errorf("daemon %s: %w", id, err))
 			}
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // lookAfter goes through the hints of a daemon that is gone. One that has none is forgotten; it signs again if it comes back.

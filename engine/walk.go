@@ -35,7 +35,7 @@ func (e *Engine) walkLoop(ctx context.Context) {
 			err = e.walk(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			e.log.Warn("cannot walk the tickets; it is tried in an hour", "error", err)
+			e.log.Warn("cannot walk all the tickets; it is tried in an hour", "error", err)
 		}
 	}
 }
@@ -51,6 +51,7 @@ func (e *Engine) walk(ctx context.Context) error {
 
 func (e *Engine) walkNode(ctx context.Context, node redis.Cmdable) error {
 	pattern := globEscape.Replace(e.Prefix) + ":{*}:ticket:*"
+	var failed troubles
 	for cursor := uint64(0); ; {
 		keys, next, err := node.Scan(ctx, cursor, pattern, walkBatch).Result()
 		if err != nil {
@@ -58,11 +59,11 @@ func (e *Engine) walkNode(ctx context.Context, node redis.Cmdable) error {
 		}
 		for _, key := range keys {
 			if err := e.repair(ctx, key); err != nil {
-				return err
+				failed.add(key, err)
 			}
 		}
 		if cursor = next; cursor == 0 {
-			return nil
+			return failed.err()
 		}
 		select {
 		case <-time.After(walkPause):

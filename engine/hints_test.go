@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/picketd/picket/engine/redistest"
+	"github.com/picketd/picket/outbox"
+)
+
+// TestG9_OneTicketThatCannotBeReadStopsNoOther: neither the take-over from a dead daemon, nor the sweep of the own hints, nor the walk.
+func TestG9_OneTicketThatCannotBeReadStopsNoOther(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	a, b := f.frozen("host-a"), f.frozen("host-b")
+	intents := map[string]string{}
+	assets := []string{"bad", "good 1", "good 2"}
+	for _, asset := range assets { // the bad one's hint is the oldest
+		c, _ := claimed(t, a, asset, "t")
+		intents[asset] = notified(t, a, c, "ops")
+		time.Sleep(2 * time.Millisecond)
+	}
+	bad := TicketID{"bad", "t"}
+	key := a.keys.ticket(bad)
+	if err := a.redis.Set(t.Context(), key, "not a ticket", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	b.redis.ZAdd(t.Context(), b.keys.undelivered(a.box.ID()), redis.Z{Member: "no ticket"})
+
+	if err := b.lookAfter(t.Context(), a.box.ID()); err == nil || !strings.Contains(err.Error(), "2 of the tickets, the first is") {
+		t.Errorf("it says %v", err)
+	}
+	for _, asset := range assets[1:] {
+		if !has(b, TicketID{Asset(asset), "t"}, intents[asset]) {
+			t.Errorf("%s was not taken over", asset)
+		}
+	}
+
+	b.redis.ZAdd(t.Context(), b.keys.undelivered(b.box.ID()), redis.Z{Member: bad.String()})
+	good := TicketID{"good 1", "t"}
+	if err := b.box.Shut(outbox.Ref{Ticket: good.String(), ID: intents["good 1"]}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.sweepHints(t.Context()); err == nil || !strings.Contains(err.Error(), "bad/t") {
+		t.Errorf("it says %v", err)
+	}
+	if !has(b, good, intents["good 1"]) {
+		t.Error("what stands in NOTIFYING was not adopted again")
+	}
+
+	b.redis.Del(t.Context(), b.keys.undelivered(b.box.ID()))
+	if err := b.walk(t.Context()); err == nil || !strings.Contains(err.Error(), key) {
+		t.Errorf("it says %v", err)
+	}
+	for _, asset := range assets[1:] {
+		if id := (TicketID{Asset(asset), "t"}); !hinted(t, b, b.box.ID(), id) {
+			t.Errorf("the hint of %s was not put back", id)
+		}
+	}
+}
+
+// TestG9_AShardThatIsAwayDelaysNoneOfTheOthers: what is staged on the others is settled while those on it wait for an answer.
+func TestG9_AShardThatIsAwayDelaysNoneOfTheOthers(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartCluster(t)
+	c := client(cluster.Addrs()...)
+	t.Cleanup(func() { _ = c.Close() })
+	e := (&fleet{t, c, "picket"}).frozen("host-a")
+	stage := func(asset string) outbox.Ref {
+		t.Helper()
+		ref := outbox.Ref{Ticket: asset + "/t", ID: "intent of " + asset}
+		if err := e.box.Stage(outbox.Intent{Ref: ref, Asset: asset, Task: "t", Run: 1, Nonce: "gone", At: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		return ref
+	}
+	node := func(asset string) *redistest.Server {
+		return cluster.Server(e.keys.ticket(TicketID{Asset(asset), "t"}))
+	}
+	dead, other := node("0"), ""
+	for i, staged := 0, 0; staged < 40 || other == ""; i++ {
+		if asset := fmt.Sprint(i); node(asset) != dead {
+			other = asset
+		} else if staged < 40 {
+			stage(asset)
+			staged++
+		}
+	}
+	last := stage(other)
+	dead.Freeze()
+	defer dead.Thaw()
+	done := make(chan error, 1)
+	go func() { done <- e.settleStaged(t.Context()) }()
+	eventually(t, "what is staged on another node is settled", func() bool {
+		_, err := e.box.Get(last)
+		return err != nil
+	})
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if staged, err := e.box.List(outbox.Staged, 100); err != nil || len(staged) != 40 {
+		t.Errorf("%d are left of those on the node that is away, %v", len(staged), err)
+	}
+}
