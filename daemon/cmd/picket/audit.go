@@ -75,22 +75,29 @@ func audit(c *cli.Context) error {
 	}
 	ctx, stop := untilSignal(c.Context)
 	defer stop()
+	log := newAuditLog(c.App.ErrWriter)
 	read := func(each func(*auditEntry) error) error {
-		if file := c.String("file"); file != "" {
-			return readAuditFile(c, file, each)
+		defer log.tellStrangers()
+		if c.IsSet("file") {
+			return log.readFile(c, c.String("file"), each)
 		}
-		return readJournal(ctx, c.App.ErrWriter, &filter, c.Bool("follow"), each)
+		return log.readJournal(ctx, &filter, c.Bool("follow"), each)
 	}
 	if c.Bool("verify") {
-		return auditVerify(c, filter.since, read)
+		err = auditVerify(c, filter.since, read)
+	} else {
+		show := auditPrinter(c)
+		err = read(func(e *auditEntry) error {
+			if !filter.matches(e) {
+				return nil
+			}
+			return show(e)
+		})
 	}
-	show := auditPrinter(c)
-	return read(func(e *auditEntry) error {
-		if !filter.matches(e) {
-			return nil
-		}
-		return show(e)
-	})
+	if err == nil && log.bad > 0 && c.IsSet("file") {
+		return exitf(exitData, "%s not be read", plural(log.bad, "record could", "records could"))
+	}
+	return err
 }
 
 // auditFilterOf reads the flags, and refuses those that do not go together.
@@ -98,6 +105,9 @@ func auditFilterOf(c *cli.Context, now time.Time) (f auditFilter, err error) {
 	f.refused = c.Bool("refused")
 	if c.Bool("follow") && (c.Bool("verify") || c.IsSet("file")) {
 		return f, usagef(c, "--follow goes neither with --verify nor with --file")
+	}
+	if c.IsSet("file") && c.String("file") == "" {
+		return f, usagef(c, "--file is empty: it takes a FILE, or - for standard input")
 	}
 	for _, flag := range []string{"ticket", "asset", "agent", "refused"} {
 		if c.Bool("verify") && c.IsSet(flag) {

@@ -7,12 +7,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/user"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,7 +17,7 @@ import (
 
 // readJournal hands over the records that are in the journal of this host. Anybody can write to the journal, and give a record any
 // field but those that journald vouches for; so records of other users than root, picket and the reader are left out.
-func readJournal(ctx context.Context, errs io.Writer, filter *auditFilter, follow bool, each func(*auditEntry) error) error {
+func (l *auditLog) readJournal(ctx context.Context, filter *auditFilter, follow bool, each func(*auditEntry) error) error {
 	args := []string{"--output=json", "--all", "--no-pager"}
 	if !filter.since.IsZero() {
 		args = append(args, "--since=@"+strconv.FormatInt(filter.since.Unix(), 10))
@@ -28,10 +25,12 @@ func readJournal(ctx context.Context, errs io.Writer, filter *auditFilter, follo
 	if follow {
 		args = append(args, "--follow", "--no-tail")
 	}
+	if err := mayReadJournal(ctx); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "journalctl", append(args, filter.fields()...)...)
-	cmd.Env = append(os.Environ(), "LC_ALL=C") // its words are read
+	cmd := journalctl(ctx, append(args, filter.fields()...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -39,30 +38,38 @@ func readJournal(ctx context.Context, errs io.Writer, filter *auditFilter, follo
 	if err == nil {
 		err = cmd.Start()
 	}
-	if errors.Is(err, exec.ErrNotFound) {
-		return exitf(exitUnavailable, "there is no journalctl, which comes with systemd; without a journal the daemon writes its records to standard error: give --file where they are kept")
-	} else if err != nil {
+	if err != nil {
 		return exitf(exitUnavailable, "cannot run journalctl: %v", err)
 	}
-	trusted, strangers := journalSenders(), map[string]int{}
-	failed := readAudit(out, func(e *auditEntry) error {
-		if !slices.Contains(trusted, e.sender) {
-			strangers[e.sender]++
-			return nil
-		}
-		return each(e)
-	})
+	failed := l.read(out, "the journal", each)
 	if failed != nil {
 		cancel()
 	}
 	ended := cmd.Wait()
-	for uid, n := range strangers {
-		fmt.Fprintf(errs, "picket: left out %s of uid %s, who is not the daemon\n", plural(n, "record", "records"), clean(uid))
-	}
 	if failed != nil {
 		return failed
 	}
 	return journalError(ctx, ended, said.String())
+}
+
+// journalctl is one whose words can be read, whatever the user has set.
+func journalctl(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "journalctl", args...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "SYSTEMD_LOG_LEVEL=info", "SYSTEMD_LOG_TARGET=console")
+	return cmd
+}
+
+// mayReadJournal finds out whether there is a journal, and this user sees what others wrote there. journalctl says so only where
+// it prints for people: with --output=json it is silent, and shows a user its own records only.
+func mayReadJournal(ctx context.Context) error {
+	cmd := journalctl(ctx, "--lines=0", "--no-pager")
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrNotFound) {
+		return exitf(exitUnavailable, "there is no journalctl, which comes with systemd; without a journal the daemon writes its records to standard error: give --file where they are kept")
+	}
+	return journalError(ctx, err, said.String())
 }
 
 // journalSenders are the uids of root, of the user that the package makes, and of the reader, whose own daemon it may be.
@@ -79,7 +86,7 @@ func journalError(ctx context.Context, ended error, said string) error {
 	switch {
 	case ctx.Err() != nil: // it was told to end
 		return nil
-	case strings.Contains(said, "insufficient permissions"), strings.Contains(said, "not seeing messages from other users"):
+	case strings.Contains(said, "insufficient permissions"), strings.Contains(said, "not seeing messages from"):
 		return exitf(exitNoPerm, "this user may not read the whole journal: join the group systemd-journal or adm, or be root")
 	case strings.Contains(said, "No journal files were found"):
 		return exitf(exitUnavailable, "there are no journal files on this host; without a journal the daemon writes its records to standard error: give --file where they are kept")

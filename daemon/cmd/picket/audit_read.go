@@ -5,11 +5,14 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,8 +41,6 @@ type auditEntry struct {
 	AgentPID *int      `json:"agent_pid,omitempty"`
 	AgentUID *uint32   `json:"agent_uid,omitempty"`
 	Dropped  string    `json:"dropped,omitempty"`
-
-	sender string // the uid that journald vouches for; empty outside the journal
 }
 
 // journalText is the value of a field in journalctl's JSON: a string, numbers where it has bytes that cannot be printed, null
@@ -62,32 +63,38 @@ func (t *journalText) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	var several []journalText
-	if err := json.Unmarshal(b, &several); err != nil || len(several) == 0 {
-		return fmt.Errorf("neither text nor bytes: %w", err)
+	if json.Unmarshal(b, &several) == nil && len(several) > 0 {
+		*t = several[0]
 	}
-	*t = several[0]
-	return nil
+	return nil // whatever else it is says nothing, and must not spoil the other fields
 }
 
-// decodeAudit reads a line of JSON. It is nil for one that is no record of the audit.
-func decodeAudit(line []byte) (*auditEntry, error) {
+// decodeFields reads a line of JSON. There are none in one that is no record of the audit.
+func decodeFields(line []byte) (map[string]journalText, error) {
 	var f map[string]journalText
-	if err := json.Unmarshal(line, &f); err != nil || f["PICKET_EVENT"] == "" {
+	if err := json.Unmarshal(line, &f); err != nil && bytes.Contains(line, []byte(`"PICKET_EVENT"`)) {
+		return nil, fmt.Errorf("it is not a whole JSON object: %w", err)
+	} else if err != nil || f["PICKET_EVENT"] == "" {
 		return nil, nil //nolint:nilerr // another line of the same log
 	}
+	return f, nil
+}
+
+// decodeAudit makes a record of its fields.
+func decodeAudit(f map[string]journalText) (*auditEntry, error) {
 	text := func(name string) string { return string(f[name]) }
 	e := &auditEntry{
 		Event: text("PICKET_EVENT"), Message: text("MESSAGE"), Run: text("PICKET_RUN"), Asset: text("PICKET_ASSET"),
 		Ticket: text("PICKET_TICKET"), From: text("PICKET_FROM"), To: text("PICKET_TO"), Step: text("PICKET_STEP"),
 		Channel: text("PICKET_CHANNEL"), Call: text("PICKET_CALL"), Code: text("PICKET_CODE"), Reason: text("PICKET_REASON"),
-		Host: text("PICKET_HOST"), Dropped: text("PICKET_DROPPED"), sender: text("_UID"),
+		Host: text("PICKET_HOST"), Dropped: text("PICKET_DROPPED"),
 	}
 	var err error
-	if e.Seq, err = strconv.ParseInt(text("PICKET_SEQ"), 10, 64); err != nil {
-		return nil, fmt.Errorf("cannot read PICKET_SEQ %q of a record", text("PICKET_SEQ"))
+	if e.Seq, err = strconv.ParseInt(text("PICKET_SEQ"), 10, 64); err != nil || e.Seq < 1 {
+		return nil, fmt.Errorf("PICKET_SEQ is %q: it must be a number from 1 on", text("PICKET_SEQ"))
 	}
 	if e.Time, err = time.Parse(time.RFC3339Nano, text("PICKET_TIME")); err != nil {
-		return nil, fmt.Errorf("cannot read PICKET_TIME %q of record %d", text("PICKET_TIME"), e.Seq)
+		return nil, fmt.Errorf("PICKET_TIME of record %d is %q: it must be a time as RFC 3339 has it", e.Seq, text("PICKET_TIME"))
 	}
 	e.Priority, _ = strconv.Atoi(text("PRIORITY"))
 	e.Token, _ = strconv.ParseInt(text("PICKET_TOKEN"), 10, 64)
@@ -101,37 +108,72 @@ func decodeAudit(line []byte) (*auditEntry, error) {
 	return e, nil
 }
 
-// readAudit hands over each record of a log of JSON lines. Other lines are passed over.
-func readAudit(r io.Reader, each func(*auditEntry) error) error {
+// auditLog reads records that may come from anybody.
+type auditLog struct {
+	trusted   []string // the uids whose records count
+	strangers map[string]int
+	bad       int // records that cannot be read
+	errs      io.Writer
+}
+
+func newAuditLog(errs io.Writer) *auditLog {
+	return &auditLog{trusted: journalSenders(), strangers: map[string]int{}, errs: errs}
+}
+
+// read hands over each record of a log of JSON lines. Other lines are passed over, and so is who is not the daemon, before
+// anything of what it says is looked at. A record that cannot be read is told, with the number of its line where there are lines.
+func (l *auditLog) read(r io.Reader, what string, each func(*auditEntry) error) error {
 	lines := bufio.NewReader(r)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
+	for n := 1; ; n++ {
+		line, end := lines.ReadBytes('\n')
+		if end != nil && !errors.Is(end, io.EOF) {
+			return exitf(exitData, "cannot read %s: %v", what, end)
 		}
-		e, bad := decodeAudit(line)
+		f, bad := decodeFields(line)
+		if f != nil && !l.trusts(f) {
+			l.strangers[string(f["_UID"])]++
+			f = nil
+		}
+		var e *auditEntry
+		if f != nil {
+			e, bad = decodeAudit(f)
+		}
 		if bad != nil {
-			return exitf(exitData, "%v", bad)
-		}
-		if e != nil {
+			l.bad++
+			fmt.Fprintf(l.errs, "picket: passed over a record, %s, line %d: %s\n", what, n, clean(bad.Error()))
+		} else if e != nil {
 			if err := each(e); err != nil {
 				return err
 			}
 		}
-		if err != nil {
+		if end != nil {
 			return nil
 		}
 	}
 }
 
-func readAuditFile(c *cli.Context, name string, each func(*auditEntry) error) error {
+// trusts looks at what journald vouches for: the user, and the unit, by which the export of another host is known, where picket
+// has another uid. Records that were never in a journal have neither.
+func (l *auditLog) trusts(f map[string]journalText) bool {
+	uid, journaled := f["_UID"]
+	return !journaled || slices.Contains(l.trusted, string(uid)) || f["_SYSTEMD_UNIT"] == "picketd.service"
+}
+
+// tellStrangers says whose records were left out.
+func (l *auditLog) tellStrangers() {
+	for _, uid := range slices.Sorted(maps.Keys(l.strangers)) {
+		fmt.Fprintf(l.errs, "picket: left out %s of uid %s, who is not the daemon\n", plural(l.strangers[uid], "record", "records"), clean(uid))
+	}
+}
+
+func (l *auditLog) readFile(c *cli.Context, name string, each func(*auditEntry) error) error {
 	if name == "-" {
-		return readAudit(c.App.Reader, each)
+		return l.read(c.App.Reader, "standard input", each)
 	}
 	f, err := os.Open(name)
 	if err != nil {
 		return exitf(exitData, "cannot read the records: %v", err)
 	}
 	defer f.Close()
-	return readAudit(f, each)
+	return l.read(f, name, each)
 }

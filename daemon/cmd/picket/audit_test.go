@@ -198,6 +198,7 @@ func TestAuditRefusesWhatDoesNotGoTogether(t *testing.T) {
 	for _, args := range [][]string{
 		{"--verify", "--follow"},
 		{"--file", "-", "--follow"},
+		{"--file", ""},
 		{"--verify", "--asset", "a"},
 		{"--agent", "x"},
 		{"--agent", "/"},

@@ -14,8 +14,10 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -185,7 +187,7 @@ func TestG12_TheJournalTellsTheStory(t *testing.T) {
 		if code, out := picketAudit(t, "--verify"); code != 0 || !strings.Contains(out, "stopped") || strings.Contains(out, "forged") {
 			t.Errorf("exit %d: %s", code, out)
 		}
-		if _, out := picketAudit(t); !strings.Contains(out, "left out 1 record of uid 12345") {
+		if _, out := picketAudit(t); !strings.Contains(out, "left out 2 records of uid 12345") {
 			t.Errorf("a forged record is not told of:\n%s", out)
 		}
 		out, err := exec.Command("journalctl", "--no-pager", "-o", "cat", "PICKET_TICKET=web-01.example/t").CombinedOutput()
@@ -204,6 +206,10 @@ func forge(t *testing.T) {
 		_, _, no := unix.RawSyscall(unix.SYS_SETRESUID, 12345, 12345, 12345)
 		c, err := net.Dial("unixgram", "/run/systemd/journal/socket")
 		if no == 0 && err == nil {
+			// a record that cannot be read is a stranger's first of all
+			_, err = io.WriteString(c, "SYSLOG_IDENTIFIER=picket\nPICKET_EVENT=step\nPICKET_SEQ=abc\n")
+		}
+		if no == 0 && err == nil {
 			_, err = io.WriteString(c, "MESSAGE=forged\nSYSLOG_IDENTIFIER=picket\nPICKET_EVENT=step\nPICKET_RUN=forged\nPICKET_SEQ=7\nPICKET_TIME=2026-11-29T08:00:00.000000Z\nPICKET_ASSET=web-01.example\n")
 		}
 		if no != 0 {
@@ -214,6 +220,58 @@ func forge(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestWhoSeesOnlyItsOwnRecordsIsTold: journald gives each user a file that it may read, and that is no reason to say nothing.
+func TestWhoSeesOnlyItsOwnRecordsIsTold(t *testing.T) {
+	inJournal(t, func(t *testing.T, _ *os.Process) {
+		forge(t)
+		until(t, "it is in the journal", func() bool {
+			_, out := picketAudit(t)
+			return strings.Contains(out, "left out")
+		})
+		own := "/run/log/journal/00000000000000000000000000000001"
+		if err := os.Mkdir(own, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob("/run/log/journal/*/system.journal")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("journald has no file: %v", err)
+		}
+		b, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(own+"/user-12345.journal", b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if err := os.Chmod(file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		binary, err := os.ReadFile("/proc/self/exe")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile("/run/picket", binary, 0o755); err != nil { // where anybody may run it
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{nil, {"--verify"}, {"--follow"}} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, "/run/picket", append([]string{"audit"}, args...)...)
+			cmd.Dir = "/"
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}
+			out, err := cmd.CombinedOutput()
+			if cmd.ProcessState == nil {
+				t.Fatal(err)
+			}
+			if got := cmd.ProcessState.ExitCode(); got != exitNoPerm || !strings.Contains(string(out), "join the group systemd-journal or adm") {
+				t.Errorf("%v: exit %d: %s", args, got, out)
+			}
+		}
+	})
 }
 
 // TestF27_AFrozenJournald: claims are kept and calls are answered, what the journal misses is counted and told.
