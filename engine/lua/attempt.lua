@@ -3,7 +3,7 @@
 --
 -- attempt: may this daemon send this intent on this channel now? If so the attempt is taken, for as long as its lease. (G10)
 -- ARGV  17 this run of the daemon  18 lease, ms  19 '1' if at_most_once
--- Reply {GO} (a replay too)  {BUSY, ms} another's lease is alive  {DONE, status} settled  {SUPERSEDED}  {LOST} the ticket is
+-- Reply {GO} (a replay too)  {BUSY, ms} another attempt's lease is alive  {DONE, status} settled  {SUPERSEDED}  {LOST} the ticket is
 --       gone or does not know the intent: Redis lost data  {PARK, to} unknown, and at_most_once: parked
 
 local t = redis.call('HMGET', TICKET, 'state', 'intent', 'intents', field('delivery'), field('attempt'), field('lease'),
@@ -25,9 +25,10 @@ local left, once = (tonumber(t[6]) or 0) - tonumber(NOW), ARGV[19] == '1'
 local replay = status == 'sending' and t[5] == ATTEMPT and t[7] == ARGV[17]
 if not replay and status == 'sending' and left > 0 then
   -- A lease of one's own that one knows nothing of, from an earlier run, is as good as none; but where a second send is not
-  -- allowed it is an attempt whose outcome nobody knows, and must run out.
-  local own = string.match(t[5], '^(.*)/') == DAEMON
-  if once or not own then
+  -- allowed it is an attempt whose outcome nobody knows, and must run out. What this very run has in flight, for an intent that
+  -- a retry replaced, is an attempt like another's.
+  local forgotten = string.sub(t[5], 1, #DAEMON + 1) == DAEMON .. '/' and t[7] ~= ARGV[17]
+  if once or not forgotten then
     return {BUSY, left}
   end
 end

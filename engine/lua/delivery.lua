@@ -6,7 +6,8 @@
 
 local INTENT, CHANNEL, DAEMON, NUMBER = ARGV[12], ARGV[13], ARGV[14], ARGV[15]
 local GO, BUSY, DONE, SUPERSEDED, LOST, PARK = 20, 21, 22, 23, 24, 25
-local ATTEMPT = DAEMON .. '/' .. NUMBER
+-- Whose attempt it is, and for which intent: those of a retry are numbered anew.
+local ATTEMPT = DAEMON .. '/' .. NUMBER .. '/' .. INTENT
 
 local function field(name)
   return name .. '.' .. CHANNEL

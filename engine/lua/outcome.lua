@@ -14,13 +14,15 @@ local state, was, token = t[1], t[4], t[7] or '0'
 local known = t[3] and string.find(' ' .. t[3] .. ' ', ' ' .. INTENT .. ' ', 1, true)
 
 local settles = status == 'dead' or status == 'parked' or status == 'discarded'
+-- Whose attempt it is does not depend on which intent the ticket has now.
+local under = was == 'sending' and t[5] == ATTEMPT
 local idle = was == 'pending' or was == 'unknown' or was == 'sending' and (tonumber(t[10]) or 0) <= tonumber(NOW)
 
 local function receipt(reason)
   event(TICKET, LOG, 'receipt', state, state, 'step', CHANNEL, 'host', HOST, 'agent', AGENT, 'token', token, 'reason', reason)
 end
 
-if t[2] ~= INTENT then
+if t[2] ~= INTENT and not (known and under and state == 'NOTIFYING') then
   -- Not the ticket's current intent: a fact, if anything, that moves nothing.
   if status ~= 'sent' or t[9] == INTENT then
     return {OK, '1', status == 'sent' and 'replayed' or 'superseded', state or '', state or ''}
@@ -52,7 +54,7 @@ if status == 'sent' then
     touch(state)
     how = 'applied'
   end
-elseif state == 'NOTIFYING' and (was == 'sending' and t[5] == ATTEMPT or settles and idle) then
+elseif state == 'NOTIFYING' and (under or settles and idle) then
   redis.call('HSET', TICKET, field('delivery'), status, field('at'), at, field('host'), HOST, field('error'), ARGV[19])
   redis.call('HDEL', TICKET, field('lease'))
   event(TICKET, LOG, settles and 'settled' or 'attempt', state, state, 'step', CHANNEL,
@@ -61,4 +63,4 @@ elseif state == 'NOTIFYING' and (was == 'sending' and t[5] == ATTEMPT or settles
   touch(state)
   how = 'applied'
 end
-return {OK, state ~= 'NOTIFYING' and '1' or '0', how, from, state}
+return {OK, (t[2] ~= INTENT or state ~= 'NOTIFYING') and '1' or '0', how, from, state}

@@ -23,7 +23,7 @@ end
 redis.call('HSET', TICKET, 'state', 'NOTIFYING', 'intent', ARGV[12], 'intents', t[3] .. ' ' .. ARGV[12], 'owner', ARGV[13])
 redis.call('HDEL', TICKET, 'failure', 'failure_step', 'failure_count')
 for name in string.gmatch(t[4], '%S+') do
-  if within(ARGV[16], name) then
+  if within(ARGV[16], name) and within(',dead,parked,unknown,', redis.call('HGET', TICKET, 'delivery.' .. name)) then
     redis.call('HSET', TICKET, 'delivery.' .. name, 'pending')
     redis.call('HDEL', TICKET, 'lease.' .. name, 'attempt.' .. name, 'attempt_run.' .. name)
   end
