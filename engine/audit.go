@@ -172,6 +172,12 @@ func tellAttempt(r reply, a *AuditEvent) {
 	a.From, a.To = Notifying, Notifying
 	switch r.code {
 	case codeGo:
+	case codeDone:
+		if a.To = State(r.text(1)); a.To == "" {
+			a.Kind = ""
+			return
+		}
+		a.Kind, a.Reason = AuditReceipt, "it has a receipt"
 	case codePark:
 		a.Kind, a.To, a.Reason = AuditParked, State(r.text(0)), "what became of the last attempt is not known"
 	default:

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/picketd/picket/outbox"
@@ -12,6 +13,9 @@ import (
 func init() {
 	contract["G10 a retry does not send again what is in flight"] = retryWaitsForAttempt
 	contract["G10 the end of an attempt in flight counts after a retry"] = retryHearsAttempt
+	contract["G9 a retry hears of what was in flight"] = retryHearsReceipt
+	contract["G9 a channel with a receipt of the run is done"] = receiptSettles
+	contract["G9 a receipt of an earlier run is not this run's delivery"] = receiptOfEarlierRun
 }
 
 // inFlight is a ticket on pager and ops that was retried by a host for the dead channel dead, while an attempt of a's, the first,
@@ -71,5 +75,120 @@ func retryHearsAttempt(t *testing.T, s *store) {
 		if err != nil || ticket.Delivery["pager"].Status != outbox.Sending || ticket.Delivery["pager"].Attempts != 2 {
 			t.Errorf("%s: got %+v, %v", name, ticket.Delivery["pager"], err)
 		}
+	}
+}
+
+// retryHearsReceipt: what was in flight arrived, and the daemon that sent it says so after another's retry.
+func retryHearsReceipt(t *testing.T, s *store) {
+	f := s.fleet(t)
+	a, b := f.frozen("host-a"), f.frozen("host-b")
+	for _, c := range []struct {
+		name, busy string
+		do         func(id TicketID, fresh string)
+	}{
+		{"once, in time", "pager", func(TicketID, string) {}},
+		{"once, after its lease", "pager", func(id TicketID, _ string) {
+			a.redis.HSet(t.Context(), a.keys.ticket(id), "lease.pager", 1)
+		}},
+		{"once, after it was parked", "pager", func(id TicketID, fresh string) {
+			a.redis.HSet(t.Context(), a.keys.ticket(id), "lease.pager", 1)
+			verdict(t, b, attempt(b, id, fresh, "pager", 1), outbox.Park)
+		}},
+		{"while another sends it again", "ops", func(id TicketID, fresh string) {
+			a.redis.HSet(t.Context(), a.keys.ticket(id), "lease.ops", 1)
+			verdict(t, b, attempt(b, id, fresh, "ops", 1), outbox.Go)
+		}},
+	} {
+		dead := map[string]string{"ops": "pager", "pager": "ops"}[c.busy]
+		id, old, fresh := inFlight(t, c.name, a, b, dead, c.busy)
+		c.do(id, fresh)
+		for range 2 {
+			closed, err := a.Outcome(t.Context(), outcome(id, old, c.busy, 1, outbox.Sent))
+			if err != nil || !closed {
+				t.Errorf("%s: closed is %v, %v", c.name, closed, err)
+			}
+		}
+		if got := verdict(t, b, attempt(b, id, fresh, c.busy, 2), outbox.Done); got.Status != outbox.Sent {
+			t.Errorf("%s: status is %q", c.name, got.Status)
+		}
+		deliver(t, b, id, dead, outbox.Sent, outbox.Go)
+		if _, err := b.Outcome(t.Context(), outcome(id, fresh, c.busy, 1, outbox.Pending)); err != nil {
+			t.Error(err)
+		}
+		// The claim is open still.
+		ticket, err := b.Ticket(t.Context(), id)
+		if err != nil || ticket.State != Notified || ticket.Delivery[c.busy].Status != outbox.Sent || ticket.Delivery[c.busy].Host != "host-a" {
+			t.Errorf("%s: got %s, %+v, %v", c.name, ticket.State, ticket.Delivery, err)
+		}
+		names, _ := events(t, b, id)
+		if n := len(slices.DeleteFunc(names, func(s string) bool { return s != "receipt" })); n != 2 {
+			t.Errorf("%s: %d receipts in the history, want one for each channel", c.name, n)
+		}
+	}
+}
+
+// receiptSettles: Redis fell back to before NOTIFYING, and was told of a receipt before the ticket was notified anew. Its key is the
+// same, so nobody is told twice.
+func receiptSettles(t *testing.T, s *store) {
+	e := s.fleet(t).frozen("host-a")
+	for _, channel := range []string{"ops", "pager"} {
+		c, _ := claimed(t, e, "found "+channel, "t")
+		if _, err := e.Outcome(t.Context(), outcome(c.Ticket, "lost", channel, 1, outbox.Sent)); err != nil {
+			t.Fatal(err)
+		}
+		in := notified(t, e, c, channel)
+		for range 2 {
+			if got := verdict(t, e, attempt(e, c.Ticket, in, channel, 1), outbox.Done); got.Status != outbox.Sent {
+				t.Errorf("%s: status is %q", channel, got.Status)
+			}
+		}
+		if got := state(t, e, c.Ticket); got != Notified {
+			t.Errorf("%s: state is %s", channel, got)
+		}
+	}
+}
+
+// receiptOfEarlierRun: a ticket was reopened while an attempt was in flight.
+func receiptOfEarlierRun(t *testing.T, s *store) {
+	e := s.fleet(t).frozen("host-a")
+	c, _ := claimed(t, e, "run", "t")
+	old := notified(t, e, c, "ops")
+	verdict(t, e, attempt(e, c.Ticket, old, "ops", 1), outbox.Go)
+	if _, err := e.Discard(t.Context(), Resolution{Ticket: c.Ticket, By: "1/0", Reason: "by hand"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Reopen(t.Context(), c.Ticket, "1/0", "again"); err != nil {
+		t.Fatal(err)
+	}
+	late := func() {
+		t.Helper()
+		for range 2 {
+			if closed, err := e.Outcome(t.Context(), outcome(c.Ticket, old, "ops", 1, outbox.Sent)); err != nil || !closed {
+				t.Errorf("closed is %v, %v", closed, err)
+			}
+		}
+	}
+	late()
+	if ticket, err := e.Ticket(t.Context(), c.Ticket); err != nil || len(ticket.Delivery) != 0 {
+		t.Errorf("the new run has %+v, %v", ticket.Delivery, err)
+	}
+	names, _ := events(t, e, c.Ticket)
+	if n := len(slices.DeleteFunc(names, func(s string) bool { return s != "receipt" })); n != 1 {
+		t.Errorf("%d receipts in the history", n)
+	}
+	c, _ = claimed(t, e, "run", "t")
+	in := notified(t, e, c, "ops")
+	late()
+	a := attempt(e, c.Ticket, in, "ops", 1)
+	a.Run = 2
+	verdict(t, e, a, outbox.Go)
+	late()
+	o := outcome(c.Ticket, in, "ops", 1, outbox.Sent)
+	o.Run = 2
+	if ticket, err := e.Ticket(t.Context(), c.Ticket); err != nil || ticket.Delivery["ops"].Status != outbox.Sending {
+		t.Errorf("the new run has %+v, %v", ticket.Delivery, err)
+	}
+	if _, err := e.Outcome(t.Context(), o); err != nil || state(t, e, c.Ticket) != Notified {
+		t.Errorf("state is %s, %v", state(t, e, c.Ticket), err)
 	}
 }

@@ -37,7 +37,8 @@
 //     a running call is settled by asking, for as long as the write may still land: committed when the ticket names it,
 //     discarded when it cannot be applied any more. The next call for the ticket settles it first.
 //   - A receipt (a channel that is Sent) is a fact. No later outcome replaces it, closing the intent does not end the duty to
-//     bring it to the ticket, and it stays for as long as terminal tickets do.
+//     bring it to the ticket, and it stays for as long as terminal tickets do. There it settles the channel for the rest of the
+//     ticket's run, under whatever intent. That of an earlier run goes into the history and settles nothing.
 //   - A ticket that a failover brought back to NOTIFYING is told what is settled here. What is not, because another intent had
 //     superseded it, is adopted again from the ticket.
 //   - While Redis is away nobody can be asked, so only that is sent which nobody can have taken over, superseded or discarded

@@ -3,11 +3,12 @@
 --
 -- attempt: may this daemon send this intent on this channel now? If so the attempt is taken, for as long as its lease. (G10)
 -- ARGV  17 this run of the daemon  18 lease, ms  19 '1' if at_most_once
--- Reply {GO} (a replay too)  {BUSY, ms} another attempt's lease is alive  {DONE, status} settled  {SUPERSEDED}  {LOST} the ticket is
---       gone or does not know the intent: Redis lost data  {PARK, to} unknown, and at_most_once: parked
+-- Reply {GO} (a replay too)  {BUSY, ms} another attempt's lease is alive  {DONE, status} settled  {DONE, status, to} now, by a
+--       receipt of this run  {SUPERSEDED}  {LOST} the ticket is gone or does not know the intent: Redis lost data
+--       {PARK, to} unknown, and at_most_once: parked
 
 local t = redis.call('HMGET', TICKET, 'state', 'intent', 'intents', field('delivery'), field('attempt'), field('lease'),
-  field('attempt_run'), 'token')
+  field('attempt_run'), 'token', field('receipt'))
 local state, status = t[1], t[4]
 if t[2] ~= INTENT then
   if t[3] and string.find(' ' .. t[3] .. ' ', ' ' .. INTENT .. ' ', 1, true) then
@@ -20,6 +21,15 @@ if status == 'sent' or status == 'dead' or status == 'discarded' or status == 'p
 end
 if state ~= 'NOTIFYING' then
   return {SUPERSEDED}
+end
+if t[9] and string.sub(t[9], 1, #RUN + 1) == RUN .. '/' then
+  redis.call('HSET', TICKET, field('delivery'), 'sent')
+  redis.call('HDEL', TICKET, field('lease'), field('attempt'), field('attempt_run'))
+  event(TICKET, LOG, 'settled', state, state, 'step', CHANNEL, 'host', HOST, 'agent', AGENT, 'token', t[8], 'reason',
+    'sent: it has a receipt')
+  local to = settle()
+  touch(to)
+  return {DONE, 'sent', to}
 end
 local left, once = (tonumber(t[6]) or 0) - tonumber(NOW), ARGV[19] == '1'
 local replay = status == 'sending' and t[5] == ATTEMPT and t[7] == ARGV[17]

@@ -1,61 +1,78 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Copyright The Picket Authors
 --
--- outcome: what became of an attempt. A receipt is a fact and is recorded in whatever state the ticket is; any other outcome
--- only as that of this very attempt, or, if it settles the channel, where none is under way: the ticket fell back.
+-- outcome: what became of an attempt. A receipt is a fact and is recorded in whatever state the ticket is. It settles the channel,
+-- also under an intent that a retry has replaced; of another run of the ticket it goes into the history only. Any other outcome
+-- counts only as that of this very attempt, or, if it settles the channel, where none is under way: the ticket fell back.
 -- ARGV  17 status  18 when, ms of the host's clock  19 error; when sent, who did not get it all the same, or empty  20 flow and
 --       21 asset of a ticket that is made anew for a receipt
 -- Reply {OK, '1' if the ticket needs nothing more from this intent, else '0', 'applied', 'replayed' or 'superseded', from, to}
 
 local status, at = ARGV[17], ARGV[18]
 local t = redis.call('HMGET', TICKET, 'state', 'intent', 'intents', field('delivery'), field('attempt'), 'run', 'token',
-  'notification', field('receipt'), field('lease'))
+  'notification', field('receipt'), field('lease'), field('receipt_before'))
 local state, was, token = t[1], t[4], t[7] or '0'
+local current = t[2] == INTENT
 local known = t[3] and string.find(' ' .. t[3] .. ' ', ' ' .. INTENT .. ' ', 1, true)
+local run = (t[6] or RUN) == RUN
 
 local settles = status == 'dead' or status == 'parked' or status == 'discarded'
 -- Whose attempt it is does not depend on which intent the ticket has now.
 local under = was == 'sending' and t[5] == ATTEMPT
 local idle = was == 'pending' or was == 'unknown' or was == 'sending' and (tonumber(t[10]) or 0) <= tonumber(NOW)
 
-local function receipt(reason)
+local function receipt(name, reason)
+  redis.call('HSET', TICKET, field(name), RECEIPT)
   event(TICKET, LOG, 'receipt', state, state, 'step', CHANNEL, 'host', HOST, 'agent', AGENT, 'token', token, 'reason', reason)
 end
 
-if t[2] ~= INTENT and not (known and under and state == 'NOTIFYING') then
-  -- Not the ticket's current intent: a fact, if anything, that moves nothing.
-  if status ~= 'sent' or t[9] == INTENT then
-    return {OK, '1', status == 'sent' and 'replayed' or 'superseded', state or '', state or ''}
+local function deliver()
+  redis.call('HSET', TICKET, field('delivery'), status, field('at'), at, field('host'), HOST, field('error'), ARGV[19])
+end
+
+if not current and status == 'sent' and (t[9] == RECEIPT or t[11] == RECEIPT) then
+  return {OK, '1', 'replayed', state, state}
+end
+if not current and not (known and run) then
+  -- Of another run, or lost: a fact, if anything, that moves nothing.
+  if status ~= 'sent' then
+    return {OK, '1', 'superseded', state or '', state or ''}
+  end
+  if not run then
+    receipt('receipt_before', 'of run ' .. RUN)
+    touch(state)
+    return {OK, '1', 'applied', state, state}
   end
   if not state then
     state = 'INIT'
     redis.call('DEL', LOG, REFUSED)
-    redis.call('HSET', TICKET, 'asset', ARGV[21], 'task', TASK, 'flow', ARGV[20], 'state', state, 'run', ARGV[16],
+    redis.call('HSET', TICKET, 'asset', ARGV[21], 'task', TASK, 'flow', ARGV[20], 'state', state, 'run', RUN,
       'created_at', NOW, 'token', '0')
   end
-  redis.call('HSET', TICKET, field('receipt'), INTENT)
   if not t[8] then
-    redis.call('HSET', TICKET, field('delivery'), 'sent', field('at'), at, field('host'), HOST, field('error'), ARGV[19])
+    deliver()
   end
-  receipt(known and 'of an earlier intent' or 'of an intent that Redis had lost')
+  receipt('receipt', 'of an intent that Redis had lost')
   touch(state)
   return {OK, '1', 'applied', state, state}
 end
 local from, how = state, was == status and 'replayed' or 'superseded'
 
 if status == 'sent' then
-  if was ~= 'sent' then
-    redis.call('HSET', TICKET, field('delivery'), 'sent', field('at'), at, field('host'), HOST, field('error'), ARGV[19])
-    redis.call('HDEL', TICKET, field('lease'), field('attempt'), field('attempt_run'))
-    receipt(ARGV[19])
+  if was ~= 'sent' or not current then
+    if was ~= 'sent' then
+      deliver()
+      redis.call('HDEL', TICKET, field('lease'), field('attempt'), field('attempt_run'))
+    end
+    receipt('receipt', current and ARGV[19] or 'of an earlier intent')
     if state == 'NOTIFYING' then
       state = settle()
     end
     touch(state)
     how = 'applied'
   end
-elseif state == 'NOTIFYING' and (under or settles and idle) then
-  redis.call('HSET', TICKET, field('delivery'), status, field('at'), at, field('host'), HOST, field('error'), ARGV[19])
+elseif state == 'NOTIFYING' and (under or current and settles and idle) then
+  deliver()
   redis.call('HDEL', TICKET, field('lease'))
   event(TICKET, LOG, settles and 'settled' or 'attempt', state, state, 'step', CHANNEL,
     'host', HOST, 'agent', AGENT, 'token', token, 'reason', status .. ': ' .. ARGV[19])
@@ -63,4 +80,4 @@ elseif state == 'NOTIFYING' and (under or settles and idle) then
   touch(state)
   how = 'applied'
 end
-return {OK, (t[2] ~= INTENT or state ~= 'NOTIFYING') and '1' or '0', how, from, state}
+return {OK, (not current or state ~= 'NOTIFYING') and '1' or '0', how, from, state}
