@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/notifier"
 )
@@ -97,11 +99,11 @@ func (ch Channel) checkURL(k *checker, at string) {
 		k.demand(err == nil, at+"url", "%v", err)
 	case ch.URLFile != "":
 		_, err := ch.url()
-		k.demand(err == nil, at+"url_file", "%v", err)
+		k.readable(err, at+"url_file", ch.URLFile)
 	}
 	if ch.SecretFile != "" && slices.Contains(signedTypes, ch.Type) {
 		_, err := ch.secret()
-		k.demand(err == nil, at+"secret_file", "%v", err)
+		k.readable(err, at+"secret_file", ch.SecretFile)
 	}
 }
 
@@ -170,6 +172,9 @@ func executable(path string) error {
 	}
 	if info.IsDir() || info.Mode()&0o111 == 0 {
 		return fmt.Errorf("%s is not a program: make it executable", path)
+	}
+	if err := unix.Access(path, unix.X_OK); err != nil {
+		return fmt.Errorf("user %d cannot run %s: %w; let others read and execute it, on a file system that is not noexec", os.Getuid(), path, err)
 	}
 	return nil
 }

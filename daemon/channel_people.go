@@ -27,7 +27,7 @@ func (ch Channel) checkProse(k *checker, at string) {
 	}
 	if ch.TemplateFile != "" {
 		_, err := ch.template()
-		k.demand(err == nil, at+"template_file", "%v", err)
+		k.readable(err, at+"template_file", ch.TemplateFile)
 	}
 }
 
@@ -73,7 +73,7 @@ func (ch Channel) checkMail(k *checker, at string) {
 	k.demand(ch.PasswordFile == "" || ch.Username != "", at+"username", "is missing: write whose password is in password_file")
 	if ch.PasswordFile != "" {
 		_, err := readSecret(ch.PasswordFile)
-		k.demand(err == nil, at+"password_file", "%v", err)
+		k.readable(err, at+"password_file", ch.PasswordFile)
 	}
 	k.address(at+"from", ch.From)
 	k.demand(len(ch.To) > 0, at+"to", "is missing: write a list of addresses, such as [\"ops@example.com\"]")

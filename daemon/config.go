@@ -177,6 +177,16 @@ func DefaultChannel() Channel {
 // LoadConfig reads and validates the file at path; an empty path means $PICKET_CONFIG, else /etc/picket/picket.toml. Its error
 // is an ErrConfig, a line for each thing that is wrong.
 func LoadConfig(path string) (Config, error) {
+	return loadConfig(path, checker{})
+}
+
+// LoadConfigStaleCredentials is LoadConfig for a process of the service that has not been restarted: systemd hands over
+// credentials at a start, so those that it sees are of the last one, and none is read.
+func LoadConfigStaleCredentials(path string) (Config, error) {
+	return loadConfig(path, checker{staleCredentials: true})
+}
+
+func loadConfig(path string, k checker) (Config, error) {
 	path = cmp.Or(path, os.Getenv("PICKET_CONFIG"), defaultConfigFile)
 	doc, err := os.ReadFile(path)
 	if err != nil {
@@ -184,7 +194,7 @@ func LoadConfig(path string) (Config, error) {
 	}
 	c, lines, problems := parseConfig(doc)
 	if len(problems) == 0 {
-		problems = c.check()
+		problems = c.check(k)
 	}
 	c.path = path
 	return c, strict.Located(path, lines, problems)

@@ -51,7 +51,7 @@ func (l RedisLogin) check(k *checker, at string) {
 		return
 	}
 	_, err := readSecret(l.PasswordFile)
-	k.demand(err == nil, at+"password_file", "%v", err)
+	k.readable(err, at+"password_file", l.PasswordFile)
 }
 
 // checkAddr says what is wrong with an address, to follow it in a sentence.
@@ -76,11 +76,11 @@ func (t TLSConfig) check(k *checker) {
 	k.demand((t.CertFile == "") == (t.KeyFile == ""), "redis.tls.cert_file", "cert_file and key_file go together: write both, or neither")
 	if t.CAFile != "" {
 		_, err := t.authorities()
-		k.demand(err == nil, "redis.tls.ca_file", "%v", err)
+		k.readable(err, "redis.tls.ca_file", t.CAFile)
 	}
 	if t.CertFile != "" && t.KeyFile != "" {
 		_, err := t.certificate()
-		k.demand(err == nil, "redis.tls.cert_file", "%v", err)
+		k.readable(err, "redis.tls.cert_file", t.CertFile, t.KeyFile)
 	}
 }
 

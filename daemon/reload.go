@@ -17,14 +17,14 @@ import (
 
 // Reload reads the configuration's file again and logs what is wrong with it, or which keys have changed. None of them takes
 // effect before the next start, nor does a secret that was changed in its file: what a reload gives is the word that a
-// restart would succeed. It waits for the end of a start, and tells systemd only of a daemon that is started. Its error is an
+// restart would succeed, but for systemd's credentials, which this process cannot see as they are now. It waits for the end of a start, and tells systemd only of a daemon that is started. Its error is an
 // ErrConfig.
 func (d *Daemon) Reload() error {
 	if d.isStarted() { // else READY would come too early
 		d.notifySystemd(fmt.Sprintf("%s\nMONOTONIC_USEC=%d", systemd.SdNotifyReloading, monotonic().Microseconds()))
 		defer d.notifySystemd(systemd.SdNotifyReady)
 	}
-	c, err := LoadConfig(d.config.path)
+	c, err := LoadConfigStaleCredentials(d.config.path)
 	if err != nil {
 		faults := strings.Count(err.Error(), "\n") + 1 // they may quote what should be a secret: the log is for whoever mends them
 		d.audit.record(engine.AuditEvent{Kind: auditConfigRefused, Reason: fmt.Sprintf("%d wrong: the log says what", faults)})

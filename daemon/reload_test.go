@@ -115,3 +115,49 @@ func notifySocket(t *testing.T) *net.UnixConn {
 	t.Setenv("NOTIFY_SOCKET", path)
 	return conn
 }
+
+// TestAReloadLeavesCredentialsToTheNextStart: systemd hands them over then, and not before.
+func TestAReloadLeavesCredentialsToTheNextStart(t *testing.T) {
+	t.Setenv("CREDENTIALS_DIRECTORY", t.TempDir())
+	path := write(t, "picket.toml", `[redis]
+password_file = "picket_new.password"
+tls = { ca_file = "picket_ca", cert_file = "picket_cert", key_file = "picket_key" }
+[[channel]]
+name = "a"
+type = "webhook"
+url_file = "picket_url"
+secret_file = "picket_secret"
+[[channel]]
+name = "b"
+type = "mail"
+smtp = "mail.example.com:587"
+username = "u"
+password_file = "picket_mail"
+template_file = "picket_template"
+from = "a@example.com"
+to = ["b@example.com"]
+`)
+	if _, err := LoadConfigStaleCredentials(path); err != nil {
+		t.Error(err)
+	}
+	if _, err := LoadConfig(path); err == nil || strings.Count(err.Error(), "\n") != 6 {
+		t.Errorf("a start should miss seven credentials, got %v", err)
+	}
+	d, err := New(DefaultConfig(), Options{Logger: slog.New(slog.DiscardHandler), Audit: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.config.path = path
+	if err := d.Reload(); err != nil {
+		t.Error(err)
+	}
+	if err := d.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+
+	doc := "[redis]\ntls = { ca_file = \"/none/ca\", cert_file = \"picket_cert\", key_file = \"/none/key\" }\n"
+	_, err = LoadConfigStaleCredentials(write(t, "picket.toml", doc)) // files are here or not, whenever systemd started it
+	if err == nil || strings.Count(err.Error(), "\n") != 1 {
+		t.Errorf("got %v, want ca_file and cert_file", err)
+	}
+}

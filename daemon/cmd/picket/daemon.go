@@ -30,13 +30,21 @@ func daemonCommand() *cli.Command {
 		Usage: "run the daemon of this host",
 		Flags: []cli.Flag{
 			configFlag(),
-			&cli.BoolFlag{Name: "check", Usage: "only check the configuration; exits with 78 when it is wrong"},
+			&cli.BoolFlag{Name: "check", Usage: "only check the configuration, with the caller's rights; exits with 78 when it is wrong"},
+			&cli.BoolFlag{Name: "stale-credentials", Usage: "with --check: read no systemd credentials, which are those of the last start"},
 		},
 		Action: func(c *cli.Context) error {
 			if _, err := positionals(c, 0); err != nil {
 				return err
 			}
-			config, err := daemon.LoadConfig(c.String("config"))
+			load := daemon.LoadConfig
+			if c.Bool("stale-credentials") {
+				if !c.Bool("check") {
+					return exitf(exitUsage, "--stale-credentials goes with --check only")
+				}
+				load = daemon.LoadConfigStaleCredentials
+			}
+			config, err := load(c.String("config"))
 			if err != nil {
 				return configError(err)
 			}
