@@ -208,6 +208,9 @@ func (e *Engine) adopt(id TicketID, s *snapshot) error {
 		Origin: outbox.Adopted, At: time.UnixMilli(at).UTC(), Content: []byte(f["notification"]),
 		Channels: map[string]outbox.Delivery{},
 	}
+	if all := strings.Fields(f["intents"]); len(all) > 1 && all[len(all)-1] == in.ID {
+		in.After = all[len(all)-2]
+	}
 	for _, ch := range e.Channels {
 		status := outbox.Status(f["delivery."+ch.Name])
 		if status == "" || status.Settled() || f["type."+ch.Name] != ch.Type {

@@ -127,8 +127,13 @@ func (e *Engine) settleTicket(ctx context.Context, id TicketID) {
 }
 
 // comeToNothing reports whether the NOTIFYING write of a staged intent can no longer land: the fence would refuse it, or the
-// ticket has a notification, or it is too long ago.
+// ticket has a notification, or it is too long ago. That of a retry has no fence: it lands while the ticket's intent is the one
+// that was read.
 func (e *Engine) comeToNothing(in outbox.Intent, s *snapshot) bool {
+	if in.After != "" {
+		state := State(s.fields["state"])
+		return state != Notifying && state != Failed || s.fields["intent"] != in.After || time.Since(in.At) > lateWrite
+	}
 	return s.grantNonce != in.Nonce || s.grantTicket != in.Ticket || s.fields["digest.notification"] != "" ||
 		time.Since(in.At) > lateWrite
 }

@@ -26,6 +26,9 @@ const (
 	// leastWait keeps a lease that is about to end from being asked for over and over.
 	leastWait = 20 * time.Millisecond
 
+	// sharedPause is the pause before a channel is looked at again while another intent of the same key is at it.
+	sharedPause = 500 * time.Millisecond
+
 	// strangerPause is the pause before a channel is looked at again that is not configured here, or under another type.
 	strangerPause = time.Minute
 )
@@ -35,6 +38,28 @@ type memo struct {
 	asks      int             // questions in a row that got no answer
 	busyUntil time.Duration   // on Boottime: until then another's lease that was seen may be alive
 	untold    *outbox.Outcome // of an attempt that is over, not on the ticket yet; it is brought there before the next one
+}
+
+// errand is what people must be told once, under whatever intent: data that Redis lost may leave two of them.
+type errand struct {
+	ticket  string
+	run     int64
+	channel string
+}
+
+// begin has one job at a time go about an errand.
+func (n *Notifier) begin(e errand) (end func(), ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, taken := n.under[e]; taken {
+		return nil, false
+	}
+	n.under[e] = struct{}{}
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.under, e)
+	}, true
 }
 
 // job is one look at one channel of an intent.
@@ -99,6 +124,12 @@ func (j *job) look() {
 		j.postpone(j.n.spread(strangerPause))
 		return
 	}
+	end, ok := j.n.begin(errand{j.in.Ticket, j.in.Run, j.name})
+	if !ok {
+		j.postpone(sharedPause)
+		return
+	}
+	defer end()
 	if o := j.memo.untold; o != nil {
 		if _, err := j.tell(*o); err != nil {
 			j.putOff("cannot bring an outcome to the ticket", err)
@@ -113,6 +144,16 @@ func (j *job) look() {
 	case ok: // under an intent that the ticket lost; people are not told again
 		j.repeat(r)
 		return
+	}
+	if j.d.AtMostOnce && j.in.After == "" {
+		switch known, err := j.n.box.Attempted(j.in.Ref, j.in.Run, j.name); {
+		case err != nil:
+			j.putOff("cannot read earlier attempts from the outbox", err)
+			return
+		case known:
+			j.conclude(Result{Status: outbox.Parked, Error: "whether an attempt under an earlier intent, which the ticket lost, arrived is not known"})
+			return
+		}
 	}
 	wait := j.ch.admit(now)
 	old := wait > 0 && !now.Before(j.in.At.Add(j.n.GiveUp))

@@ -106,6 +106,7 @@ type box interface {
 	Stats() outbox.Stats
 	Get(outbox.Ref) (outbox.Intent, error)
 	Receipt(ticket string, run int64, channel string) (outbox.Receipt, bool, error)
+	Attempted(ref outbox.Ref, run int64, channel string) (bool, error)
 	Begin(ref outbox.Ref, channel string, number int) error
 	Record(o outbox.Outcome, due time.Time, recorded bool) error
 	Recorded(ref outbox.Ref, channel string) error
@@ -128,7 +129,8 @@ type Notifier struct {
 	lanes map[string]*lane // by channel; under "" the one of the channels that are not configured
 	known map[key]struct{} // what waits in a lane or is being looked at
 	memos map[key]memo
-	wake  time.Time // when to look into the outbox next; zero: unknown
+	under map[errand]struct{} // looked at by one job at a time
+	wake  time.Time           // when to look into the outbox next; zero: unknown
 
 	sooner  chan struct{} // signalled (capacity 1) when wake came nearer
 	quit    chan struct{} // closed by Stop: no new attempt
@@ -163,6 +165,7 @@ func New(c Config) (*Notifier, error) {
 		lanes:    map[string]*lane{"": {most: parallel}},
 		known:    map[key]struct{}{},
 		memos:    map[key]memo{},
+		under:    map[errand]struct{}{},
 		sooner:   make(chan struct{}, 1),
 		quit:     make(chan struct{}),
 		done:     make(chan struct{}),

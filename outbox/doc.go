@@ -49,7 +49,9 @@
 //   - An attempt is that of one run of a daemon, for one intent, with one number. A retry's intent waits for the attempt that the
 //     intent before it has in flight, on this host too: until its outcome, which counts for the channel, or its lease's end.
 //   - On an at_most_once channel Begin refuses any channel but a pending one. What is found as sending after a crash is never
-//     sent again: it is parked for a person.
+//     sent again: it is parked for a person. So is an intent whose channel this outbox knows an attempt of, of the same run under
+//     another intent, of which nobody knows whether it arrived: Redis lost that one. A retry is a person's word, and is sent.
+//   - What two intents of one run say on one channel is gone about by one at a time, so the second finds the first one's receipt.
 //
 // # Where a crash can fall
 //

@@ -60,6 +60,9 @@ type Intent struct {
 	Nonce string `json:"nonce,omitempty"`
 	Agent string `json:"agent,omitempty"`
 
+	// After is the intent whose place this one takes because a person said so (retry), as the ticket knows it; else empty.
+	After string `json:"after,omitempty"`
+
 	Channels map[string]Delivery `json:"-"`
 }
 

@@ -33,6 +33,22 @@ func (s *Store) Receipt(ticket string, run int64, channel string) (r Receipt, ok
 	return Receipt{}, false, nil
 }
 
+// Attempted reports whether this outbox knows of an attempt for a ticket's run on a channel, of another intent than ref's, of which
+// it is not known whether it arrived, or was not known until a person said so.
+func (s *Store) Attempted(ref Ref, run int64, channel string) (bool, error) {
+	all, err := s.Ticket(ref.Ticket)
+	if err != nil {
+		return false, err
+	}
+	for _, in := range all {
+		d := in.Channels[channel]
+		if in.ID != ref.ID && in.Run == run && (d.Status == Sending || d.Status == Unknown || d.Status == Parked) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // prune removes closed intents that are too old, or too many, at most n: a portion of each write that keeps up with those that
 // are closed, because each intent takes several.
 func (s *Store) prune(t *tx, n int) {
