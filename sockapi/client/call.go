@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -57,6 +58,12 @@ func (c *Client) once(ctx context.Context, method, path string, request, answer 
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if limit := c.patience + waitOf(path, request); c.patience > 0 && !isChannelTest(request) {
+		timer := time.AfterFunc(limit, func() { cancel(fmt.Errorf("%w within %s", ErrNoAnswer, limit)) })
+		defer timer.Stop()
+	}
 	req, err := http.NewRequestWithContext(ctx, method, "http://picket"+path, body)
 	if err != nil {
 		return fmt.Errorf("cannot make a request: %w", err)
@@ -69,12 +76,16 @@ func (c *Client) once(ctx context.Context, method, path string, request, answer 
 	// after all, the repetition is answered as replayed, or, of a claim, as held.
 	req.Header["X-Idempotency-Key"] = nil
 	resp, err := c.http.Do(req)
-	if err != nil {
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, ErrNoAnswer) {
+		return cause
+	} else if err != nil {
 		return calling(err)
 	}
 	defer resp.Body.Close()
 	got, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
+	case err != nil && errors.Is(context.Cause(ctx), ErrNoAnswer):
+		return context.Cause(ctx)
 	case err != nil:
 		return fmt.Errorf("cannot read the daemon's answer: %w", err)
 	case len(got) > maxAnswer:
@@ -88,6 +99,23 @@ func (c *Client) once(ctx context.Context, method, path string, request, answer 
 		return fmt.Errorf("cannot read the daemon's answer: %w", err)
 	}
 	return nil
+}
+
+// waitOf is how long the call asks the daemon to wait.
+func waitOf(path string, request any) time.Duration {
+	_, query, _ := strings.Cut(path, "?")
+	values, _ := url.ParseQuery(query)
+	text := values.Get("wait")
+	if r, ok := request.(*ClaimRequest); ok {
+		text = r.Wait
+	}
+	wait, _ := time.ParseDuration(text) // the daemon says what is wrong with it
+	return max(wait, 0)
+}
+
+func isChannelTest(request any) bool {
+	_, is := request.(ChannelTestRequest)
+	return is
 }
 
 // calling says why a call got no answer, without the made-up URL.

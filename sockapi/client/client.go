@@ -17,15 +17,26 @@ import (
 // there, fs.ErrPermission for one that is not for this user.
 var ErrUnreachable = errors.New("cannot reach the daemon")
 
+// ErrNoAnswer says that a daemon, or systemd in its place, holds the socket and does not answer in time: see WithPatience.
+var ErrNoAnswer = errors.New("the daemon does not answer")
+
 // Client calls the daemon behind one socket. Its methods may be called at once. Besides what each says, they return
 // ErrUnreachable, a *Problem, or the context's error.
 type Client struct {
-	socket string
-	http   *http.Client
+	socket   string
+	patience time.Duration // see WithPatience; zero is without end
+	http     *http.Client
 }
 
+// Option changes what New makes.
+type Option func(*Client)
+
+// WithPatience has a call end with ErrNoAnswer when its answer is not there within d, beyond the wait that the call itself asks
+// for. TestChannel is left alone: it lasts as long as the channel's time-out. Whether a write was applied is not known then.
+func WithPatience(d time.Duration) Option { return func(c *Client) { c.patience = d } }
+
 // New returns a client for a socket. It connects when it is first used.
-func New(socketPath string) *Client {
+func New(socketPath string, options ...Option) *Client {
 	c := &Client{socket: socketPath}
 	c.http = &http.Client{
 		Transport: &http.Transport{
@@ -35,6 +46,9 @@ func New(socketPath string) *Client {
 			IdleConnTimeout:     30 * time.Second, // less than the daemon's, so that it is not the daemon who hangs up
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	for _, o := range options {
+		o(c)
 	}
 	return c
 }

@@ -31,7 +31,11 @@ func channelTest(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	t, err := connect(c).TestChannel(c.Context, args[0], c.String("severity"))
+	cl := connect(c)
+	if _, err := cl.Status(c.Context); err != nil { // a test may last long, so see first that somebody answers
+		return err
+	}
+	t, err := cl.TestChannel(c.Context, args[0], c.String("severity"))
 	if err != nil {
 		return err
 	}

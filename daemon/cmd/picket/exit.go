@@ -92,6 +92,9 @@ func exitCode(err error) int {
 		}
 		return exitFailed
 	}
+	if errors.Is(err, client.ErrNoAnswer) {
+		return exitUnavailable
+	}
 	if errors.Is(err, client.ErrUnreachable) {
 		if errors.Is(err, fs.ErrPermission) {
 			return exitNoPerm
@@ -119,6 +122,9 @@ func report(w io.Writer, err error) {
 
 // describe says what went wrong, and what would be right.
 func describe(err error) string {
+	if errors.Is(err, client.ErrNoAnswer) {
+		return err.Error() + ": systemctl status picketd and journalctl -u picketd say why"
+	}
 	op, ok := errors.AsType[*net.OpError](err)
 	if !ok || !errors.Is(err, client.ErrUnreachable) {
 		return err.Error()

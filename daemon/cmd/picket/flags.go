@@ -62,7 +62,12 @@ func checkSocket(c *cli.Context) error {
 	return nil
 }
 
-func connect(c *cli.Context) *client.Client { return client.New(c.String("socket")) }
+// patience is how long the daemon may take for an answer, beyond a wait that was asked for. With Redis away it says so sooner.
+const patience = 10 * time.Second
+
+func connect(c *cli.Context) *client.Client {
+	return client.New(c.String("socket"), client.WithPatience(patience))
+}
 
 func claimID(c *cli.Context) (string, error) {
 	id := c.String("claim")
