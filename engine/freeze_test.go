@@ -81,7 +81,7 @@ func askOnceTold(t *testing.T, addr string) {
 }
 
 // TestG10_NobodySendsAloneWhatAnotherMayHaveTakenOver: without an answer only that goes out which was staged while this run gave its
-// signs of life without a break.
+// signs of life without a break, or a moment ago.
 func TestG10_NobodySendsAloneWhatAnotherMayHaveTakenOver(t *testing.T) {
 	t.Parallel()
 	f, server := setup(t)
@@ -93,15 +93,17 @@ func TestG10_NobodySendsAloneWhatAnotherMayHaveTakenOver(t *testing.T) {
 	in := notified(t, e, k, "ops")
 
 	server.Freeze()
-	_, err := e.Attempt(t.Context(), attempt(e, k.Ticket, in, "ops", 1))
+	old := attempt(e, k.Ticket, in, "ops", 1)
+	old.At = time.Now().Add(-e.pace.life)
+	_, err := e.Attempt(t.Context(), old)
 	if !errors.Is(err, ErrStoreUnavailable) || errors.Is(err, outbox.ErrAway) {
 		t.Errorf("a run that never signed is told %v", err)
 	}
-	if err := e.sign(t.Context()); !errors.Is(err, errNoAnswer) || e.unbroken(time.Now()) {
+	if err := e.sign(t.Context()); !errors.Is(err, errNoAnswer) || e.unbroken(time.Now().Add(-e.pace.life)) {
 		t.Errorf("a sign that was not written counts: %v", err)
 	}
 	server.Thaw()
-	before := time.Now()
+	before := time.Now().Add(-e.pace.life)
 	sign := func() {
 		t.Helper()
 		if err := e.sign(t.Context()); err != nil {
@@ -113,7 +115,11 @@ func TestG10_NobodySendsAloneWhatAnotherMayHaveTakenOver(t *testing.T) {
 		t.Error("only what was staged after the first sign may go out alone")
 	}
 
-	between := time.Now()
+	for range 4 {
+		skipped += e.pace.life / 2
+		sign()
+	}
+	between := time.Now().Add(-e.pace.life) // longer ago than any sign lives
 	server.Freeze()
 	for range 6 { // an outage, awake
 		skipped += e.pace.life / 2

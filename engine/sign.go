@@ -126,11 +126,13 @@ func (e *Engine) steady() bool {
 	return e.signs.signed && !e.signs.failed && e.signs.last-e.signs.since >= e.pace.steady && e.now()-e.signs.last < e.pace.life
 }
 
-// unbroken reports whether nobody can have taken over what was staged at that time, though Redis answers nothing now: this run of the
-// daemon has signed from before then, without a break, until Redis went away, and has looked for it ever since.
+// unbroken reports whether nobody can have taken over what was staged at that time, though Redis answers nothing now. Either this run
+// of the daemon has signed from before then, without a break, until Redis went away, and has looked for it ever since. Or, after a
+// restart, it was staged so lately that the sign of the run before, at most one pace older, cannot have run out.
 func (e *Engine) unbroken(staged time.Time) bool {
 	e.signs.mu.Lock()
 	defer e.signs.mu.Unlock()
-	s := &e.signs
-	return s.signed && !s.lapsed && e.now()-s.looked < e.pace.life && time.Since(staged) <= e.now()-s.since
+	age, s := time.Since(staged), &e.signs
+	return age >= 0 && age < e.pace.life-e.pace.every ||
+		s.signed && !s.lapsed && e.now()-s.looked < e.pace.life && age <= e.now()-s.since
 }

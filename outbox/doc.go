@@ -43,9 +43,10 @@
 //     superseded it, is adopted again from the ticket.
 //   - While Redis is away nobody can be asked, so only that is sent which nobody can have taken over, superseded or discarded
 //     meanwhile: a committed intent, staged since the daemon's present run has given its signs of life without a break, and younger
-//     than give_up. A break is a restart, or longer than a sign lives (25 s) without one written while Redis answered, or a freeze as
-//     long. Redis counts as away when it has answered nothing for 5 s in which the daemon ran; a send that comes more than a few
-//     seconds after that asks again. What is older, adopted or at_most_once waits.
+//     than give_up. A break is longer than a sign lives (25 s) without one written while Redis answered, or a freeze as long, or a
+//     restart, but for what was staged less than 20 s ago: the sign of the run before stood then. Redis counts as away when it has
+//     answered nothing for 5 s in which the daemon ran; a send that comes more than a few seconds after that asks again. What is
+//     older, adopted or at_most_once waits.
 //   - An attempt is that of one run of a daemon, for one intent, with one number. A retry's intent waits for the attempt that the
 //     intent before it has in flight, on this host too: until its outcome, which counts for the channel, or its lease's end.
 //   - On an at_most_once channel Begin refuses any channel but a pending one. What is found as sending after a crash is never
