@@ -150,7 +150,7 @@ func (k completer) names(ctx context.Context, c *client.Client, what string) (na
 			names = append(names, cl.ID)
 		}
 	default:
-		if strings.ToLower(what) == what { // a choice of words
+		if what != "" && strings.ToLower(what) == what { // a choice of words
 			names = strings.Split(what, "|")
 		}
 	}
