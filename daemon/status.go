@@ -5,9 +5,11 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"os"
 	"time"
 
+	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -47,6 +49,9 @@ func (d *Daemon) Warnings() []client.Warning {
 	warnings := []client.Warning{}
 	for _, a := range d.engine.Alarms() {
 		warnings = append(warnings, client.Warning{Name: a.Name, Alarm: true, Message: a.Message, At: &a.At})
+	}
+	if full, ok := errors.AsType[*outbox.FullError](d.outbox.Full()); ok {
+		warnings = append(warnings, client.Warning{Name: "outbox", Message: "no notification is accepted: " + full.Error()})
 	}
 	for _, message := range d.settings.unwise() {
 		warnings = append(warnings, client.Warning{Name: "redis_settings", Message: message})

@@ -5,12 +5,15 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -100,6 +103,36 @@ func TestWarningsAreShown(t *testing.T) {
 	if len(s.Redis.Versions) != 1 || s.Redis.ClockOffsetMS == nil || s.Users.Limit != 10000 || len(s.Fleet) != 0 {
 		t.Errorf("the status is %+v", s)
 	}
+}
+
+// TestAnOutboxAtItsLimitIsShown: every check is well, so a warning says why notifications are refused, until there is room again.
+func TestAnOutboxAtItsLimitIsShown(t *testing.T) {
+	t.Parallel()
+	h := setup(t, func(c *Config) { c.Outbox.MaxSizeMiB = 1 })
+	h.start(t)
+	in := func(i int) outbox.Intent {
+		return outbox.Intent{
+			Ref:   outbox.Ref{Ticket: "web-01/full", ID: fmt.Sprint("full-", i)},
+			Asset: "web-01", Task: "full", Run: 1, Key: "k", At: time.Now(), Content: make([]byte, 20<<10),
+		}
+	}
+	var accepted []outbox.Ref
+	for i := 0; h.outbox.Full() == nil && i < 400; i++ { // what fails once may have made room
+		if err := h.outbox.Adopt(in(i)); err == nil {
+			accepted = append(accepted, in(i).Ref)
+		} else if !errors.Is(err, outbox.ErrFull) {
+			t.Fatal(err)
+		}
+	}
+	if w := h.warned(t, "outbox"); !strings.Contains(w.Message, "outbox.max_size_mib (1 MiB): raise it") {
+		t.Errorf("with %d in it, it warns of %+v", len(accepted), w)
+	}
+	for _, ref := range accepted {
+		if err := h.outbox.Shut(ref); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "there is room again", func() bool { return h.warned(t, "outbox").Message == "" })
 }
 
 // TestALostStoreIsShown: the daemon serves on, and says what happened.

@@ -6,6 +6,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -49,6 +50,23 @@ type StoreError struct {
 func (e *StoreError) Error() string { return ErrStoreUnavailable.Error() + ": " + e.Why }
 func (e *StoreError) Is(target error) bool {
 	return target == ErrStoreUnavailable || e.silent && target == errNoAnswer
+}
+
+// ChannelError says why a decision about a notification finds no channel, in words that are fit for anybody. It is an
+// ErrUnknownChannel.
+type ChannelError struct{ Why string }
+
+func (e *ChannelError) Error() string        { return e.Why }
+func (e *ChannelError) Is(target error) bool { return target == ErrUnknownChannel }
+
+// undecided is a ChannelError for a channel as it was named, any when it is empty, none of which is in one of the statuses, given as
+// ",dead,parked,".
+func undecided(channel, statuses string) error {
+	which := "none of the ticket's channels is "
+	if channel != "" {
+		which = "the ticket has no such channel that is "
+	}
+	return &ChannelError{which + strings.ReplaceAll(strings.Trim(statuses, ","), ",", ", ") + "; its delivery says what they are"}
 }
 
 // HeldError says who holds the asset.

@@ -49,14 +49,14 @@ func (e *Engine) resolve(ctx context.Context, r Resolution, as outbox.Status, qu
 	if err != nil {
 		return Ticket{}, err
 	}
-	return e.resolved(r, reply)
+	return e.resolved(r, reply, question)
 }
 
 func (r Resolution) told(kind AuditKind) AuditEvent {
 	return AuditEvent{Kind: kind, Channel: r.Channel, Agent: r.By, Reason: r.Reason}
 }
 
-func (e *Engine) resolved(r Resolution, reply reply) (Ticket, error) {
+func (e *Engine) resolved(r Resolution, reply reply, question string) (Ticket, error) {
 	s := snapshot{fields: reply.pairs(0)}
 	switch reply.code {
 	case codeGone:
@@ -65,7 +65,7 @@ func (e *Engine) resolved(r Resolution, reply reply) (Ticket, error) {
 		state := State(s.fields["state"])
 		return Ticket{}, &TransitionError{state, assetInference.Next(state)}
 	case codeConflict:
-		return Ticket{}, fmt.Errorf("%w: none of the ticket's channels is in question", ErrUnknownChannel)
+		return Ticket{}, undecided(r.Channel, question)
 	}
 	e.index.touch(r.Ticket)
 	return s.ticket(r.Ticket)
@@ -118,12 +118,12 @@ func (e *Engine) retry(ctx context.Context, r Resolution) (Ticket, error) {
 		if reply.code == codeConflict {
 			return Ticket{}, errRaced
 		}
-		return e.resolved(r, reply)
+		return e.resolved(r, reply, settleable)
 	}
 	if err := e.box.Commit(in.Ref); err != nil {
 		return Ticket{}, fmt.Errorf("%w: %w", ErrOutboxUnavailable, err)
 	}
-	return e.resolved(r, reply)
+	return e.resolved(r, reply, settleable)
 }
 
 // retryIntent is the new intent, with every channel that is then unsettled, and the names of those that are tried again.
@@ -153,14 +153,14 @@ func (e *Engine) retryIntent(r Resolution, s *snapshot) (in outbox.Intent, again
 		}
 		i := slices.IndexFunc(e.Channels, func(ch Channel) bool { return ch.Name == name && ch.Type == f["type."+name] })
 		if i < 0 {
-			return in, nil, fmt.Errorf("%w: this host has none named %s of its type; retry where it is configured", ErrUnknownChannel, name)
+			return in, nil, &ChannelError{fmt.Sprintf("this host has no channel %s of type %s; retry on one that has", name, f["type."+name])}
 		}
 		in.Channels[name] = outbox.Delivery{
 			Type: e.Channels[i].Type, AtMostOnce: e.Channels[i].AtMostOnce, Body: []byte(f["body."+name]), Status: outbox.Pending, Due: in.At,
 		}
 	}
 	if len(again) == 0 {
-		return in, nil, fmt.Errorf("%w: none of the ticket's channels is dead, parked or unknown", ErrUnknownChannel)
+		return in, nil, undecided(r.Channel, settleable)
 	}
 	return in, again, nil
 }

@@ -6,6 +6,7 @@ package engine
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/picketd/picket/outbox"
@@ -73,7 +74,10 @@ func retries(t *testing.T, s *store) {
 	old := notified(t, a, k, "ops", "pager")
 	r := Resolution{Ticket: k.Ticket, By: "1/0", Reason: "fixed"}
 	_, err := b.Retry(t.Context(), r)
-	wantErr(t, err, ErrUnknownChannel) // nothing is dead
+	wantErr(t, err, ErrUnknownChannel)
+	if says := "none of the ticket's channels is unknown, parked, dead"; !strings.Contains(err.Error(), says) {
+		t.Errorf("got %v, want %s", err, says)
+	}
 	deliver(t, a, k.Ticket, "ops", outbox.Sent, outbox.Go)
 	deliver(t, a, k.Ticket, "pager", outbox.Dead, outbox.Go)
 	if got := state(t, a, k.Ticket); got != Failed {
@@ -81,6 +85,9 @@ func retries(t *testing.T, s *store) {
 	}
 	_, err = poor.Retry(t.Context(), r)
 	wantErr(t, err, ErrUnknownChannel)
+	if says := "this host has no channel pager of type"; !strings.Contains(err.Error(), says) {
+		t.Errorf("got %v, want %s", err, says)
+	}
 
 	ticket, err := b.Retry(t.Context(), r)
 	if err != nil || ticket.State != Notifying || ticket.Owner != b.box.ID() || ticket.Intent == old ||

@@ -6,6 +6,7 @@ package outbox
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,7 +28,11 @@ func TestFull_OnlyNewIntentsAreRefused(t *testing.T) {
 	t.Parallel()
 	const limit = 1 << 20
 	path := filepath.Join(t.TempDir(), "outbox.db")
-	s := open(t, path, Options{MaxSize: limit})
+	var log strings.Builder
+	s := open(t, path, Options{MaxSize: limit, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err := s.Full(); err != nil {
+		t.Errorf("the empty outbox says %v", err)
+	}
 	var in []Intent
 	for {
 		if len(in) > limit/10_000 {
@@ -56,6 +61,13 @@ func TestFull_OnlyNewIntentsAreRefused(t *testing.T) {
 	}
 	if got := s.Stats(); got.Staged+got.Ready != len(in) {
 		t.Errorf("%d are there and Stats says %+v", len(in), got)
+	}
+	full, ok := errors.AsType[*FullError](s.Full())
+	if !ok || full.MaxSize != limit || !strings.Contains(full.Error(), "outbox.max_size_mib (1 MiB)") || s.Writable() != nil {
+		t.Errorf("the full outbox says %v", full)
+	}
+	if n := strings.Count(log.String(), "no more notifications are accepted"); n < 1 || n > 3 { // small ones may fit in between
+		t.Errorf("it was logged %d times that it is full", n)
 	}
 	// What comes together with one that does not fit goes through all the same.
 	var wg sync.WaitGroup

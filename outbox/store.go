@@ -59,6 +59,7 @@ type Store struct {
 	looked time.Time      // when it was last decided whether to compact; guarded by turn
 
 	failed atomic.Bool        // the last write did not come to the disk
+	full   atomic.Bool        // the last growing write was refused for MaxSize
 	passes func(point string) // for a test that ends the process there; nil: nothing
 
 	stats   atomic.Pointer[Stats]

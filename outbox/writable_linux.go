@@ -16,14 +16,19 @@ const (
 
 var probeKey = []byte("probe")
 
-// Writable reports why the next notification could not be kept, beside a full MaxSize: the file is closed or damaged, the disk is
+// Writable reports why the next notification could not be kept, beside a full MaxSize, which Full tells: the file is closed or damaged, the disk is
 // full, read-only or broken. It writes only where that is in doubt, because a daemon asks often.
 func (s *Store) Writable() error {
 	err := s.write(false, func(*tx) error { return nil }) // nothing, but it goes the way of a write
 	if err != nil || !s.failed.Load() && s.ample() {
 		return err
 	}
-	if err := s.write(false, func(t *tx) error {
+	return s.probe(false)
+}
+
+// probe writes probeRoom bytes, and takes them out again.
+func (s *Store) probe(grows bool) error {
+	if err := s.write(grows, func(t *tx) error {
 		t.put(metaBucket, probeKey, make([]byte, probeRoom))
 		return nil
 	}); err != nil {

@@ -61,6 +61,9 @@ func (s *Store) commit(ops []*op) {
 				}
 			}
 		}
+		if o.grows && (o.err == nil || errors.Is(o.err, ErrFull)) {
+			s.setFull(o.err)
+		}
 		close(o.done)
 	}
 }
@@ -95,7 +98,7 @@ func (s *Store) update(ops []*op) error {
 	case errors.Is(err, errNothing):
 		return nil
 	case errors.Is(err, berrors.ErrMaxSizeReached):
-		return fmt.Errorf("%w: its file may have %d bytes", ErrFull, s.limit)
+		return &FullError{int64(s.limit)}
 	case errors.Is(err, ErrDamaged):
 		s.broken = fmt.Errorf("cannot write the outbox %s: %w", s.path, err)
 		return s.broken

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -111,6 +112,8 @@ func problemOf(err error, in string) *client.Problem {
 		lost       *engine.LostError
 		transition *engine.TransitionError
 		store      *engine.StoreError
+		full       *outbox.FullError
+		none       *engine.ChannelError
 	)
 	switch {
 	case errors.As(err, &ready):
@@ -127,6 +130,10 @@ func problemOf(err error, in string) *client.Problem {
 		return transitionProblem(transition)
 	case errors.As(err, &store):
 		return problem(client.StoreUnavailable, store.Error()+"; try again later")
+	case errors.As(err, &full):
+		return problem(client.OutboxUnavailable, "no notification is accepted: "+full.Error())
+	case errors.As(err, &none):
+		return problem(client.UnknownChannel, none.Error())
 	}
 	for _, s := range situations {
 		if errors.Is(err, s.err) {

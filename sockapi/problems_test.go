@@ -130,6 +130,23 @@ func TestProblemsAreComplete(t *testing.T) {
 	}
 }
 
+// TestReasonsOnTheWire: what is full, or not there, is named with what would be right.
+func TestReasonsOnTheWire(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err  error
+		code client.Code
+		says string
+	}{
+		{fmt.Errorf("%w: %w", engine.ErrOutboxUnavailable, &outbox.FullError{MaxSize: 3 << 20}), client.OutboxUnavailable, "has reached outbox.max_size_mib (3 MiB): raise it"},
+		{&engine.ChannelError{Why: "none of the ticket's channels is dead"}, client.UnknownChannel, "none of the ticket's channels is dead"},
+	} {
+		if p := problemOf(fmt.Errorf("x: %w", c.err), "body"); p.Code != c.code || !strings.Contains(p.Detail, c.says) {
+			t.Errorf("%v is %+v", c.err, p)
+		}
+	}
+}
+
 // TestInvalidInQuery: a field that the engine refuses is located where it stood.
 func TestInvalidInQuery(t *testing.T) {
 	t.Parallel()
