@@ -33,11 +33,7 @@ func (e *Engine) Attempt(ctx context.Context, a outbox.Attempt) (outbox.Answer, 
 		return outbox.Answer{}, err
 	}
 	id := TicketID{Asset(a.Asset), a.Task}
-	once := "0"
-	if a.AtMostOnce {
-		once = "1"
-	}
-	r, err := e.deliver(ctx, attemptScript, id, AuditEvent{Kind: AuditAttempt, Channel: a.Channel}, a.ID, a.Channel, a.Number, a.Run, e.runID, a.Lease.Milliseconds(), once)
+	r, err := e.deliver(ctx, attemptScript, id, AuditEvent{Kind: AuditAttempt, Channel: a.Channel}, a.ID, a.Channel, a.Number, a.Run, e.runID, a.Lease.Milliseconds(), flag(a.AtMostOnce))
 	switch {
 	case errors.Is(err, outbox.ErrAway) && !e.unbroken(a.At):
 		return outbox.Answer{}, &StoreError{Why: "no answer, and another daemon may have taken over before", silent: true}

@@ -83,7 +83,7 @@ func (e *Engine) accept(ctx context.Context, c *claim, r NotificationRequest, ch
 	}
 	args := []any{in.ID, e.box.ID(), content, requestDigest(r), c.flow.from(notifyCall, Notifying).String(), len(channels)}
 	for _, ch := range channels {
-		args = append(args, ch.Name, ch.Type, in.Channels[ch.Name].Body)
+		args = append(args, ch.Name, ch.Type, flag(ch.AtMostOnce), in.Channels[ch.Name].Body)
 	}
 	reply, err := e.write(ctx, c, notifyScript, refusal{Event: "notifying", To: Notifying}, args...)
 	if errors.Is(err, ErrStoreUnavailable) {
@@ -217,7 +217,7 @@ func (e *Engine) adopt(id TicketID, s *snapshot) error {
 			continue
 		}
 		in.Channels[ch.Name] = outbox.Delivery{
-			Type: ch.Type, AtMostOnce: ch.AtMostOnce, Body: []byte(f["body."+ch.Name]), Status: outbox.Pending, Due: time.Now(),
+			Type: ch.Type, AtMostOnce: s.once(ch), Body: []byte(f["body."+ch.Name]), Status: outbox.Pending, Due: time.Now(),
 		}
 	}
 	if len(in.Channels) == 0 {

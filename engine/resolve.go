@@ -109,7 +109,7 @@ func (e *Engine) retry(ctx context.Context, r Resolution) (Ticket, error) {
 		return Ticket{}, err
 	}
 	reply, err := e.commit(ctx, retryScript, r.Ticket, r.told(AuditRetried), e.args(r.Ticket, 0, "", r.By, "", in.ID, e.box.ID(),
-		s.fields["intent"], r.Reason, ","+strings.Join(again, ",")+","))
+		s.fields["intent"], r.Reason, ","+strings.Join(again, ",")+",", onceOnly(in)))
 	if err != nil {
 		return Ticket{}, err // it may land yet: the settle loop asks
 	}
@@ -124,6 +124,17 @@ func (e *Engine) retry(ctx context.Context, r Resolution) (Ticket, error) {
 		return Ticket{}, fmt.Errorf("%w: %w", ErrOutboxUnavailable, err)
 	}
 	return e.resolved(r, reply, settleable)
+}
+
+// onceOnly names an intent's channels that are at_most_once, as a set for a script.
+func onceOnly(in outbox.Intent) string {
+	names := ","
+	for name, d := range in.Channels {
+		if d.AtMostOnce {
+			names += name + ","
+		}
+	}
+	return names
 }
 
 // retryIntent is the new intent, with every channel that is then unsettled, and the names of those that are tried again.
@@ -156,7 +167,7 @@ func (e *Engine) retryIntent(r Resolution, s *snapshot) (in outbox.Intent, again
 			return in, nil, &ChannelError{fmt.Sprintf("this host has no channel %s of type %s; retry on one that has", name, f["type."+name])}
 		}
 		in.Channels[name] = outbox.Delivery{
-			Type: e.Channels[i].Type, AtMostOnce: e.Channels[i].AtMostOnce, Body: []byte(f["body."+name]), Status: outbox.Pending, Due: in.At,
+			Type: e.Channels[i].Type, AtMostOnce: s.once(e.Channels[i]), Body: []byte(f["body."+name]), Status: outbox.Pending, Due: in.At,
 		}
 	}
 	if len(again) == 0 {

@@ -44,6 +44,13 @@ func (s *snapshot) setGrant(g []string) {
 	}
 }
 
+// once reports whether a channel was at_most_once for the host that froze the content. On a ticket from before that was frozen, too,
+// this host's configuration counts.
+func (s *snapshot) once(ch Channel) bool {
+	frozen, ok := s.fields["once."+ch.Name]
+	return frozen == "1" || !ok && ch.AtMostOnce
+}
+
 // readWithin is read within the time that one call may ask Redis.
 func (e *Engine) readWithin(ctx context.Context, id TicketID) (snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
@@ -134,6 +141,14 @@ func number(s string) int64 {
 }
 
 func millis(s string) time.Time { return time.UnixMilli(number(s)).UTC() }
+
+// flag is how the scripts have a boolean.
+func flag(b bool) string {
+	if b {
+		return "1"
+	}
+	return "0"
+}
 
 // encode is JSON as it stands in Redis: without HTML escapes, so that facts stay as they are.
 func encode(v any) (string, error) {

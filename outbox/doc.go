@@ -53,6 +53,8 @@
 //     sent again: it is parked for a person. So is an intent whose channel this outbox knows an attempt of, of the same run under
 //     another intent, of which nobody knows whether it arrived: Redis lost that one. A retry is a person's word, and is sent.
 //   - What two intents of one run say on one channel is gone about by one at a time, so the second finds the first one's receipt.
+//   - Whether a channel is at_most_once is frozen on the ticket with the content. A host that adopts or retries it under another
+//     configuration keeps to that.
 //
 // # Where a crash can fall
 //

@@ -2,13 +2,14 @@
 -- Copyright The Picket Authors
 --
 -- attempt: may this daemon send this intent on this channel now? If so the attempt is taken, for as long as its lease. (G10)
--- ARGV  17 this run of the daemon  18 lease, ms  19 '1' if at_most_once
+-- ARGV  17 this run of the daemon  18 lease, ms  19 '1' if at_most_once for this daemon; if it was when the
+--       content was frozen, it is
 -- Reply {GO} (a replay too)  {BUSY, ms} another attempt's lease is alive  {DONE, status} settled  {DONE, status, to} now, by a
 --       receipt of this run  {SUPERSEDED}  {LOST} the ticket is gone or does not know the intent: Redis lost data
 --       {PARK, to} unknown, and at_most_once: parked
 
 local t = redis.call('HMGET', TICKET, 'state', 'intent', 'intents', field('delivery'), field('attempt'), field('lease'),
-  field('attempt_run'), 'token', field('receipt'))
+  field('attempt_run'), 'token', field('receipt'), field('once'))
 local state, status = t[1], t[4]
 if t[2] ~= INTENT then
   if t[3] and string.find(' ' .. t[3] .. ' ', ' ' .. INTENT .. ' ', 1, true) then
@@ -31,7 +32,7 @@ if t[9] and string.sub(t[9], 1, #RUN + 1) == RUN .. '/' then
   touch(to)
   return {DONE, 'sent', to}
 end
-local left, once = (tonumber(t[6]) or 0) - tonumber(NOW), ARGV[19] == '1'
+local left, once = (tonumber(t[6]) or 0) - tonumber(NOW), ARGV[19] == '1' or t[10] == '1'
 local replay = status == 'sending' and t[5] == ATTEMPT and t[7] == ARGV[17]
 if not replay and status == 'sending' and left > 0 then
   -- A lease of one's own that one knows nothing of, from an earlier run, is as good as none; but where a second send is not

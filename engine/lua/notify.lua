@@ -3,7 +3,8 @@
 --
 -- notify: NOTIFYING, with the content and each channel's body frozen on the ticket; stage 3 of a notification's life.
 -- ARGV  12 id of the intent  13 identity of the daemon  14 the content, JSON  15 digest of what was asked for  16 states from
---       which the flow leads to NOTIFYING  17 number of channels  from 18 on: name, type, body of each
+--       which the flow leads to NOTIFYING  17 number of channels  from 18 on: name, type, '1' if at_most_once,
+--       body, of each
 -- Reply {OK, ticket, from}  {REPLAYED, ticket} accepted before  {STALE}  {CONFLICT, ticket} accepted from this claim with another
 --       content  {ILLEGAL, ticket}
 
@@ -31,10 +32,10 @@ redis.call('HSET', TICKET, 'state', 'NOTIFYING', 'notification', ARGV[14], 'dige
   'notify_nonce', NONCE, 'intent', ARGV[12], 'intents', (t[5] and t[5] .. ' ' or '') .. ARGV[12], 'owner', ARGV[13])
 local names = {}
 for i = 1, tonumber(ARGV[17]) do
-  local name, kind, body = ARGV[15 + 3 * i], ARGV[16 + 3 * i], ARGV[17 + 3 * i]
+  local name, kind, once, body = unpack(ARGV, 14 + 4 * i, 17 + 4 * i)
   names[i] = name
-  redis.call('HSET', TICKET, 'delivery.' .. name, 'pending', 'type.' .. name, kind, 'body.' .. name, body,
-    'attempts.' .. name, '0')
+  redis.call('HSET', TICKET, 'delivery.' .. name, 'pending', 'type.' .. name, kind, 'once.' .. name, once,
+    'body.' .. name, body, 'attempts.' .. name, '0')
 end
 redis.call('HSET', TICKET, 'channels', table.concat(names, ' '))
 if redis.call('HGET', TICKET, 'failure_step') == 'notify' then

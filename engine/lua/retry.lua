@@ -4,6 +4,7 @@
 -- retry: a new intent takes the place of the ticket's, and channels that are dead, parked or unknown are pending again; stage 3 of
 -- its life. The daemon where it was called becomes the owner.
 -- ARGV  12 id of the new intent  13 identity of the daemon  14 the intent that was read  15 reason  16 channels, as ',a,b,'
+--       17 those unsettled that are at_most_once, likewise
 -- Reply {OK, ticket, from} (a replay without)  {GONE}  {ILLEGAL, ticket}  {CONFLICT, ticket} another intent came between
 
 local t = redis.call('HMGET', TICKET, 'state', 'intent', 'intents', 'channels', 'token')
@@ -23,6 +24,9 @@ end
 redis.call('HSET', TICKET, 'state', 'NOTIFYING', 'intent', ARGV[12], 'intents', t[3] .. ' ' .. ARGV[12], 'owner', ARGV[13])
 redis.call('HDEL', TICKET, 'failure', 'failure_step', 'failure_count')
 for name in string.gmatch(t[4], '%S+') do
+  if within(ARGV[17], name) then -- a ticket written before that was frozen says nothing of it
+    redis.call('HSETNX', TICKET, 'once.' .. name, '1')
+  end
   if within(ARGV[16], name) and within(',dead,parked,unknown,', redis.call('HGET', TICKET, 'delivery.' .. name)) then
     redis.call('HSET', TICKET, 'delivery.' .. name, 'pending')
     redis.call('HDEL', TICKET, 'lease.' .. name, 'attempt.' .. name, 'attempt_run.' .. name)
