@@ -4,12 +4,15 @@
 package daemon
 
 import (
+	"crypto/rand"
 	"fmt"
+	"os"
 	"reflect"
 	"strings"
 	"time"
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
+	"github.com/coreos/go-systemd/v22/journal"
 	"golang.org/x/sys/unix"
 
 	"github.com/picketd/picket/engine"
@@ -26,8 +29,7 @@ func (d *Daemon) Reload() error {
 	}
 	c, err := LoadConfigStaleCredentials(d.config.path)
 	if err != nil {
-		faults := strings.Count(err.Error(), "\n") + 1 // they may quote what should be a secret: the log is for whoever mends them
-		d.audit.record(engine.AuditEvent{Kind: auditConfigRefused, Reason: fmt.Sprintf("%d wrong: the log says what", faults)})
+		d.audit.record(configRefused(err))
 		d.log.Error("the configuration on disk is wrong; the daemon goes on with the one that it has", "error", err)
 		return err
 	}
@@ -39,6 +41,32 @@ func (d *Daemon) Reload() error {
 	d.audit.record(engine.AuditEvent{Kind: auditConfigReloaded, Reason: "nothing has changed"})
 	d.log.Info("the configuration has not changed")
 	return nil
+}
+
+// configRefused counts what is wrong: the words may quote what should be a secret, and the log is for whoever mends it.
+func configRefused(err error) engine.AuditEvent {
+	faults := strings.Count(err.Error(), "\n") + 1
+	return engine.AuditEvent{Kind: auditConfigRefused, Reason: fmt.Sprintf("%d wrong: the log says what", faults)}
+}
+
+// RefuseStart tells the journal, if there is one, that a wrong configuration kept a daemon from starting: the only record of that
+// run. It takes 3 s at most.
+func RefuseStart(err error) {
+	if !journal.Enabled() {
+		return
+	}
+	host, _ := os.Hostname()
+	e := configRefused(err)
+	e.Host = host
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		_ = newAuditSink(nil).send(&auditRecord{AuditEvent: e, run: rand.Text(), seq: 1, at: time.Now()})
+	}()
+	select {
+	case <-told:
+	case <-time.After(auditLimit):
+	}
 }
 
 func (d *Daemon) isStarted() bool {

@@ -10,6 +10,7 @@ _picket() {
     words=("${words[@]:1}")
     [[ "$line" == *[[:space:]] ]] && words+=("")
   fi
+  ((${#words[@]})) || words=("")
   cur="${words[-1]}"
   # What stands before the last colon is on the line already, and bash wants only what comes behind it.
   [[ "$cur" == *:* && "$COMP_WORDBREAKS" == *:* ]] && prefix="${cur%"${cur##*:}"}"

@@ -6,4 +6,4 @@ function __picket_words
 end
 
 complete -c picket -n 'not contains -- -- (commandline -opc)' -f -a '(__picket_words)'
-complete -c picket -n 'not contains -- -- (commandline -opc); and string match -qr -- "^--?(config|assets|facts|text-file)\$" (commandline -opc)[-1]' -F
+complete -c picket -n 'not contains -- -- (commandline -opc); and string match -qr -- "^--?(config|assets|facts|text-file|file)\$" (commandline -opc)[-1]' -F

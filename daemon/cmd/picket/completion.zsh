@@ -4,7 +4,10 @@ _picket() {
   local -a before replies
   before=("${(@)words[2,CURRENT-1]}")
   # Behind -- stands another command.
-  if (( ${before[(Ie)--]} )); then
+  local -i end=${before[(Ie)--]}
+  if (( end )); then
+    shift $((end + 1)) words
+    (( CURRENT -= end + 1 ))
     _normal
     return
   fi

@@ -46,6 +46,9 @@ func daemonCommand() *cli.Command {
 			}
 			config, err := load(c.String("config"))
 			if err != nil {
+				if !c.Bool("check") {
+					daemon.RefuseStart(err)
+				}
 				return configError(err)
 			}
 			if c.Bool("check") {
@@ -57,6 +60,7 @@ func daemonCommand() *cli.Command {
 			}
 			d, err := daemon.New(config, daemon.Options{})
 			if err != nil {
+				daemon.RefuseStart(err)
 				return configError(err)
 			}
 			defer reloadOnHUP(d)()

@@ -198,6 +198,22 @@ func TestG12_TheJournalTellsTheStory(t *testing.T) {
 }
 
 // forge sends a record as another user.
+func TestG12_ARefusedStartLeavesARecord(t *testing.T) {
+	inJournal(t, func(t *testing.T, _ *os.Process) {
+		config := filepath.Join(t.TempDir(), "picket.toml")
+		if err := os.WriteFile(config, []byte("nonsense = 1\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code := run([]string{"picket", "daemon", "--config", config}, strings.NewReader(""), io.Discard, io.Discard); code != exitConfig {
+			t.Fatalf("it ends with %d", code)
+		}
+		until(t, "the record is there", func() bool {
+			code, out := picketAudit(t, "--json")
+			return code == 0 && strings.Contains(out, "config_refused")
+		})
+	})
+}
+
 func forge(t *testing.T) {
 	t.Helper()
 	done := make(chan error)
