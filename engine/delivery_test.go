@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -124,8 +125,11 @@ func onceParks(t *testing.T, s *store) {
 	verdict(t, a, attempt(a, c.Ticket, in, "pager", 1), outbox.Go)
 	a.runID = "the next run"
 	verdict(t, a, attempt(a, c.Ticket, in, "pager", 1), outbox.Busy)
-	a.redis.HSet(t.Context(), a.keys.ticket(c.Ticket), "lease.pager", 1)
+	a.redis.HSet(t.Context(), a.keys.ticket(c.Ticket), "lease.pager", 1, "error.pager", "HTTP 500")
 	verdict(t, b, attempt(b, c.Ticket, in, "pager", 1), outbox.Park)
+	if ticket, _ := a.Ticket(t.Context(), c.Ticket); !strings.Contains(ticket.Delivery["pager"].Error, "HTTP 500") {
+		t.Errorf("who decides is told only %q", ticket.Delivery["pager"].Error)
+	}
 	if got := verdict(t, a, attempt(a, c.Ticket, in, "pager", 1), outbox.Done); got.Status != outbox.Parked {
 		t.Errorf("status is %s", got.Status)
 	}

@@ -44,7 +44,9 @@ if not replay and status == 'sending' and left > 0 then
   end
 end
 if once and not replay and status ~= 'pending' then
-  redis.call('HSET', TICKET, field('delivery'), 'parked', field('error'), 'what became of the last attempt is unknown')
+  local answer = redis.call('HGET', TICKET, field('error')) or '' -- for the person who decides
+  redis.call('HSET', TICKET, field('delivery'), 'parked', field('error'),
+    'what became of the last attempt is unknown' .. (answer ~= '' and '; the last answer was: ' .. answer or ''))
   event(TICKET, LOG, 'settled', state, state, 'step', CHANNEL, 'host', HOST, 'agent', AGENT, 'token', t[8], 'reason', 'parked')
   local to = settle()
   touch(to)
