@@ -4,9 +4,20 @@
 package main
 
 import (
+	"io"
 	"strings"
+	"sync"
 	"testing"
 )
+
+var oneRun sync.Mutex
+
+// runs is run, one at a time: the library parses the flag for help, which all commands share, without a lock.
+func runs(args []string, in io.Reader, out, errs io.Writer) int {
+	oneRun.Lock()
+	defer oneRun.Unlock()
+	return run(args, in, out, errs)
+}
 
 func TestArrange(t *testing.T) {
 	t.Parallel()
@@ -89,7 +100,7 @@ func TestUsageErrorsExitWith64(t *testing.T) {
 		"status --json=maybe":                      `"maybe" for -json: true or false is needed`,
 	} {
 		var out, errs strings.Builder
-		code := run(strings.Fields("picket "+in), strings.NewReader(""), &out, &errs)
+		code := runs(strings.Fields("picket "+in), strings.NewReader(""), &out, &errs)
 		if code != exitUsage || out.Len() > 0 || !strings.Contains(errs.String(), want) ||
 			!strings.HasPrefix(errs.String(), "picket: ") || strings.Count(errs.String(), "\n") != 1 {
 			t.Errorf("picket %s exits with %d\nout: %s\nerr: %s\nwant %d and %q on one line", in, code, &out, &errs, exitUsage, want)
@@ -102,7 +113,7 @@ func TestEveryCommandRefusesUnknownFlags(t *testing.T) {
 	t.Parallel()
 	for _, path := range commandPaths(newApp().Commands, "picket") {
 		var out, errs strings.Builder
-		code := run(append(strings.Fields(path), "--no-such-flag"), strings.NewReader(""), &out, &errs)
+		code := runs(append(strings.Fields(path), "--no-such-flag"), strings.NewReader(""), &out, &errs)
 		if code != exitUsage || out.Len() > 0 {
 			t.Errorf("%s --no-such-flag exits with %d\nout: %s\nerr: %s", path, code, &out, &errs)
 		}

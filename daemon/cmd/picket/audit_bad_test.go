@@ -22,7 +22,7 @@ func TestNobodyCanForgeTheAuditAway(t *testing.T) {
 	fakeJournalctl(t, "case \"$*\" in *json*) cat <<'END'\n"+stray("0", "1", strayTime)+forged+stray("0", "2", strayTime)+"END\nesac\n")
 	for _, args := range [][]string{{}, {"--verify"}, {"--follow"}} {
 		var out, errs bytes.Buffer
-		code := run(append([]string{"picket", "audit"}, args...), strings.NewReader(""), &out, &errs)
+		code := runs(append([]string{"picket", "audit"}, args...), strings.NewReader(""), &out, &errs)
 		if code != 0 || errs.String() != "picket: left out 4 records of uid 12345, who is not the daemon\n" || !strings.Contains(out.String(), "2026-11-29") {
 			t.Errorf("%v: exit %d: %s%s", args, code, &out, &errs)
 		}
@@ -42,7 +42,7 @@ func TestARecordThatCannotBeReadIsToldAndPassedOver(t *testing.T) {
 	} {
 		for _, args := range [][]string{{}, {"--verify"}} {
 			var out, errs bytes.Buffer
-			code := run(append([]string{"picket", "audit", "--file", "-"}, args...), strings.NewReader(bad+good), &out, &errs)
+			code := runs(append([]string{"picket", "audit", "--file", "-"}, args...), strings.NewReader(bad+good), &out, &errs)
 			if code != exitData || !strings.Contains(errs.String(), says) || !strings.Contains(errs.String(), "1 record could not be read") {
 				t.Errorf("%s%v: exit %d: %s", bad, args, code, &errs)
 			}
@@ -59,7 +59,7 @@ func TestAnExportCountsOnlyWhatTheDaemonSent(t *testing.T) {
 	unit := strings.Replace(stray("64999", "2", strayTime), "{", `{"_SYSTEMD_UNIT":"picketd.service",`, 1) // the uid of picket elsewhere
 	in := stray("0", "1", strayTime) + unit + stray("12345", "9", strayTime) + stray("12345", "x", strayTime) + `{"PICKET_EVENT":["a",{}],"_UID":[]}` + "\n"
 	var out, errs bytes.Buffer
-	code := run([]string{"picket", "audit", "--verify", "--file", "-"}, strings.NewReader(in), &out, &errs)
+	code := runs([]string{"picket", "audit", "--verify", "--file", "-"}, strings.NewReader(in), &out, &errs)
 	if code != 0 || !strings.Contains(errs.String(), "left out 2 records of uid 12345") || !strings.Contains(out.String(), "1 … 2 ") {
 		t.Errorf("exit %d: %s%s", code, &out, &errs)
 	}
@@ -69,7 +69,7 @@ func TestAFolderIsNoFileOfRecords(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{t.TempDir(), t.TempDir() + "/none"} {
 		var out, errs bytes.Buffer
-		if code := run([]string{"picket", "audit", "--file", name}, strings.NewReader(""), &out, &errs); code != exitData || !strings.Contains(errs.String(), name) {
+		if code := runs([]string{"picket", "audit", "--file", name}, strings.NewReader(""), &out, &errs); code != exitData || !strings.Contains(errs.String(), name) {
 			t.Errorf("%s: exit %d: %s", name, code, &errs)
 		}
 	}
@@ -85,7 +85,7 @@ func TestJournalctlIsHeardWhereItSpeaks(t *testing.T) {
 		for _, args := range [][]string{{}, {"--verify"}, {"--follow"}} {
 			fakeJournalctl(t, "case \"$*\" in *json*) ;; *) echo '"+hint+"' >&2 ;; esac\n")
 			var out, errs bytes.Buffer
-			if code := run(append([]string{"picket", "audit"}, args...), strings.NewReader(""), &out, &errs); code != want {
+			if code := runs(append([]string{"picket", "audit"}, args...), strings.NewReader(""), &out, &errs); code != want {
 				t.Errorf("%s %v: exit %d: %s%s", hint, args, code, &out, &errs)
 			}
 		}

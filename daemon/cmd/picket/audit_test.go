@@ -56,7 +56,7 @@ func TestG12_VerifyFindsWhatIsMissing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out, errs bytes.Buffer
-			code := run([]string{"picket", "audit", "--verify", "--json", "--file", "-"}, strings.NewReader(c.in), &out, &errs)
+			code := runs([]string{"picket", "audit", "--verify", "--json", "--file", "-"}, strings.NewReader(c.in), &out, &errs)
 			if code != c.code {
 				t.Fatalf("exit %d, want %d: %s%s", code, c.code, &out, &errs)
 			}
@@ -80,7 +80,7 @@ func TestVerifyCountsEachRunByItself(t *testing.T) {
 	t.Parallel()
 	in := auditLines("a", "1", "2 end") + auditLines("b", "1", "3") + auditLines("c", "1")
 	var out, errs bytes.Buffer
-	if code := run([]string{"picket", "audit", "--verify", "--file", "-"}, strings.NewReader(in), &out, &errs); code != 1 {
+	if code := runs([]string{"picket", "audit", "--verify", "--file", "-"}, strings.NewReader(in), &out, &errs); code != 1 {
 		t.Errorf("exit %d", code)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -169,13 +169,13 @@ func TestWhoMayNotReadTheJournalIsToldWhatToDo(t *testing.T) {
 	} {
 		fakeJournalctl(t, script)
 		var out, errs bytes.Buffer
-		if code := run([]string{"picket", "audit"}, strings.NewReader(""), &out, &errs); code != want.code || !strings.Contains(errs.String(), want.says) || out.Len() > 0 {
+		if code := runs([]string{"picket", "audit"}, strings.NewReader(""), &out, &errs); code != want.code || !strings.Contains(errs.String(), want.says) || out.Len() > 0 {
 			t.Errorf("%s: exit %d: %s%s", script, code, &out, &errs)
 		}
 	}
 	t.Setenv("PATH", t.TempDir())
 	var out, errs bytes.Buffer
-	if code := run([]string{"picket", "audit"}, strings.NewReader(""), &out, &errs); code != exitUnavailable || !strings.Contains(errs.String(), "there is no journalctl") {
+	if code := runs([]string{"picket", "audit"}, strings.NewReader(""), &out, &errs); code != exitUnavailable || !strings.Contains(errs.String(), "there is no journalctl") {
 		t.Errorf("exit %d: %s%s", code, &out, &errs)
 	}
 }
@@ -183,7 +183,7 @@ func TestWhoMayNotReadTheJournalIsToldWhatToDo(t *testing.T) {
 func TestJournalctlIsAskedForExactlyWhatIsWanted(t *testing.T) {
 	args := fakeJournalctl(t, "")
 	var out, errs bytes.Buffer
-	code := run([]string{"picket", "audit", "--ticket", "A.Example/$(id)/t", "--agent", "7/1000", "--refused", "--since", "2026-11-29T08:00:00Z", "--follow"}, strings.NewReader(""), &out, &errs)
+	code := runs([]string{"picket", "audit", "--ticket", "A.Example/$(id)/t", "--agent", "7/1000", "--refused", "--since", "2026-11-29T08:00:00Z", "--follow"}, strings.NewReader(""), &out, &errs)
 	want := []string{
 		"--output=json", "--all", "--no-pager", "--since=@1795939200", "--follow", "--no-tail", "SYSLOG_IDENTIFIER=picket",
 		"PICKET_TICKET=A.Example/$(id)/t", "PICKET_AGENT_PID=7", "PICKET_AGENT_UID=1000", "PICKET_EVENT=refused",
@@ -207,12 +207,12 @@ func TestAuditRefusesWhatDoesNotGoTogether(t *testing.T) {
 		{"more"},
 	} {
 		var out, errs bytes.Buffer
-		if code := run(append([]string{"picket", "audit"}, args...), strings.NewReader(""), &out, &errs); code != exitUsage || errs.Len() == 0 {
+		if code := runs(append([]string{"picket", "audit"}, args...), strings.NewReader(""), &out, &errs); code != exitUsage || errs.Len() == 0 {
 			t.Errorf("%v: exit %d: %s", args, code, &errs)
 		}
 	}
 	var out, errs bytes.Buffer
-	if code := run([]string{"picket", "audit", "--asset", ".."}, strings.NewReader(""), &out, &errs); code != exitData {
+	if code := runs([]string{"picket", "audit", "--asset", ".."}, strings.NewReader(""), &out, &errs); code != exitData {
 		t.Errorf("exit %d: %s", code, &errs)
 	}
 }

@@ -14,7 +14,7 @@ func TestFilesAreLeftToTheShell(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"daemon --config", "audit --file", "audit --ticket"} {
 		var out, errs bytes.Buffer
-		run(append(append([]string{"picket", completeWord}, strings.Fields(line)...), ""), strings.NewReader(""), &out, &errs)
+		runs(append(append([]string{"picket", completeWord}, strings.Fields(line)...), ""), strings.NewReader(""), &out, &errs)
 		if out.Len() > 0 {
 			t.Errorf("%s: got %q", line, &out)
 		}

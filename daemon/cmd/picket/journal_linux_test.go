@@ -100,7 +100,7 @@ func until(t *testing.T, what string, holds func() bool) {
 func picketAudit(t *testing.T, args ...string) (code int, out string) {
 	t.Helper()
 	var b, errs bytes.Buffer
-	code = run(append([]string{"picket", "audit"}, args...), strings.NewReader(""), &b, &errs)
+	code = runs(append([]string{"picket", "audit"}, args...), strings.NewReader(""), &b, &errs)
 	return code, b.String() + errs.String()
 }
 
@@ -204,7 +204,7 @@ func TestG12_ARefusedStartLeavesARecord(t *testing.T) {
 		if err := os.WriteFile(config, []byte("nonsense = 1\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code := run([]string{"picket", "daemon", "--config", config}, strings.NewReader(""), io.Discard, io.Discard); code != exitConfig {
+		if code := runs([]string{"picket", "daemon", "--config", config}, strings.NewReader(""), io.Discard, io.Discard); code != exitConfig {
 			t.Fatalf("it ends with %d", code)
 		}
 		until(t, "the record is there", func() bool {

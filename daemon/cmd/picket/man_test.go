@@ -17,7 +17,7 @@ import (
 func manual(t *testing.T, name, stdin string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
-	if code := run([]string{"picket", "man", name}, strings.NewReader(stdin), &out, &errs); code != 0 {
+	if code := runs([]string{"picket", "man", name}, strings.NewReader(stdin), &out, &errs); code != 0 {
 		t.Fatalf("%d %s", code, &errs)
 	}
 	return out.String()

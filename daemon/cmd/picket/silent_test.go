@@ -4,8 +4,8 @@
 package main
 
 import (
-	"bytes"
 	"net"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -27,10 +27,11 @@ func TestCommandsEndWhenNobodyAnswers(t *testing.T) {
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
-			var out, errs bytes.Buffer
-			args := append([]string{"picket", "--socket", socket}, strings.Fields(line)...)
-			if code := run(args, strings.NewReader(""), &out, &errs); code != want || !strings.Contains(errs.String(), "the daemon does not answer within 10s: systemctl status picketd") {
-				t.Errorf("exit %d: %s%s", code, &out, &errs)
+			cmd := exec.Command("picket", append([]string{"--socket", socket}, strings.Fields(line)...)...)
+			out, _ := cmd.CombinedOutput() // how it ended is asked for below
+			code := cmd.ProcessState.ExitCode()
+			if code != want || !strings.Contains(string(out), "the daemon does not answer within 10s: systemctl status picketd") {
+				t.Errorf("exit %d: %s", code, out)
 			}
 		})
 	}
