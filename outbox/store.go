@@ -4,6 +4,7 @@
 package outbox
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -216,13 +218,15 @@ func (s *Store) prepare(btx *bolt.Tx) error {
 		s.id = string(meta.Get(idKey))
 		return errNothing
 	}
-	for _, name := range buckets {
-		if btx.Bucket(name) != nil {
-			return fmt.Errorf("%w: it has %s and no %s", ErrDamaged, name, metaBucket)
+	other := btx.Cursor()
+	first, _ := other.First()
+	for k := first; k != nil; k, _ = other.Next() { // and not by name: what is damaged may not be found so
+		if bytes.Equal(k, metaBucket) || slices.ContainsFunc(buckets, func(name []byte) bool { return bytes.Equal(name, k) }) {
+			return fmt.Errorf("%w: it has %s and cannot be read", ErrDamaged, k)
 		}
 	}
-	if k, _ := btx.Cursor().First(); k != nil {
-		return fmt.Errorf("it is another program's database: it has %q and no %s", k, metaBucket)
+	if first != nil {
+		return fmt.Errorf("it is another program's database: it has %q and no %s", first, metaBucket)
 	}
 	for _, name := range buckets {
 		if _, err := btx.CreateBucket(name); err != nil {
