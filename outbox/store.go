@@ -222,7 +222,7 @@ func (s *Store) prepare(btx *bolt.Tx) error {
 	first, _ := other.First()
 	for k := first; k != nil; k, _ = other.Next() { // and not by name: what is damaged may not be found so
 		if bytes.Equal(k, metaBucket) || slices.ContainsFunc(buckets, func(name []byte) bool { return bytes.Equal(name, k) }) {
-			return fmt.Errorf("%w: it has %s and cannot be read", ErrDamaged, k)
+			return fmt.Errorf("%w: it has %s and no %s that can be read", ErrDamaged, k, metaBucket)
 		}
 	}
 	if first != nil {
