@@ -27,7 +27,7 @@ const module = "github.com/picketd/picket"
 // refused, so that a new one is given its place on purpose.
 var arrows = map[string][]string{
 	"agent/strict":           {},
-	"agent/findings":         {},
+	"agent/findings":         {"agent/strict"},
 	"engine":                 {"outbox"},
 	"engine/redistest":       {},
 	"outbox":                 {},

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/picketd/picket/agent/strict"
 )
 
 // plain is a finding in the form of Finding itself. Who writes it wrote it for this reader, so that what would be lost of its
@@ -119,28 +121,10 @@ func misspelt(name string) string {
 	switch {
 	case strings.Contains(word, "cvss"), word == "cvs", word == "cvvs", word == "csvs", word == "score", word == "basescore":
 		return "cvss"
-	case strings.Contains(word, "sever"), word != "security" && distance(word, "severity") <= 2:
+	case strings.Contains(word, "sever"), word != "security" && strict.Distance(word, "severity") <= 2:
 		return "severity"
 	case strings.HasPrefix(word, "epss") && word != "epsspercentile" && word != "epssdate":
 		return "epss"
 	}
 	return ""
-}
-
-// distance counts the letters that must be changed, added or left out to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			above := row[j+1]
-			row[j+1] = min(above+1, row[j]+1, diagonal+bit(a[i] != b[j]))
-			diagonal = above
-		}
-	}
-	return row[len(b)]
 }

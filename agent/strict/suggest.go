@@ -11,15 +11,15 @@ import (
 
 // Suggest says what may have been meant by a word that is none of known.
 func Suggest(word string, known []string) string {
-	best := slices.MinFunc(known, func(a, b string) int { return distance(word, a) - distance(word, b) })
-	if distance(word, best) <= 1+len(best)/4 {
+	best := slices.MinFunc(known, func(a, b string) int { return Distance(word, a) - Distance(word, b) })
+	if Distance(word, best) <= 1+len(best)/4 {
 		return fmt.Sprintf("did you mean %s?", best)
 	}
 	return "write one of " + strings.Join(known, ", ")
 }
 
-// distance is Levenshtein's, with upper and lower case taken for the same.
-func distance(a, b string) int {
+// Distance is Levenshtein's, in bytes, with upper and lower case taken for the same.
+func Distance(a, b string) int {
 	a, b = strings.ToLower(a), strings.ToLower(b)
 	row := make([]int, len(b)+1)
 	for j := range row {
