@@ -10,9 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/picketd/picket/agent/findings"
 	"github.com/picketd/picket/sockapi/client"
@@ -81,7 +79,7 @@ func factsOf(all []findings.Finding) vulnFacts {
 	f.Findings, f.Omitted = fitting(all, maxListed)
 	seen, room := map[string]bool{}, maxOmittedIDs
 	for _, one := range all[len(f.Findings):] {
-		for _, id := range cves(one) {
+		for _, id := range one.CVEs() {
 			if seen[id] {
 				continue
 			}
@@ -108,7 +106,7 @@ func fitting(all []findings.Finding, room int) (list []findings.Finding, omitted
 }
 
 // identity is what makes a finding the same in the next scan.
-func identity(f findings.Finding) string { return f.ID + "\x00" + f.Package + "\x00" + f.Location }
+func identity(f findings.Finding) string { return f.Identity() }
 
 // digest tells whether two scans found the same, in any order.
 func digest(all []findings.Finding) string {
@@ -122,19 +120,6 @@ func digest(all []findings.Finding) string {
 		fmt.Fprintf(h, "%d:%s", len(id), id)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-var cveForm = regexp.MustCompile(`^CVE-[0-9]{4}-[0-9]{4,}$`)
-
-// cves are the CVE ids of a finding, in upper case.
-func cves(f findings.Finding) []string {
-	var ids []string
-	for _, id := range append([]string{f.ID}, f.Aliases...) {
-		if id = strings.ToUpper(id); cveForm.MatchString(id) && !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	return ids
 }
 
 // evidence is all that a ticket knows when it is assessed. It is read from the ticket's facts alone, so that whoever takes
@@ -180,13 +165,14 @@ func evidenceOf(t client.Ticket) (evidence, error) {
 
 // updated is a list in which the findings of another stand in place of those that are the same, and behind them.
 func updated(list, by []findings.Finding) []findings.Finding {
+	exactly := func(f findings.Finding) string { return f.ID + "\x00" + f.Package + "\x00" + f.Location + "\x00" + f.Title }
 	at := map[string]int{}
 	for i, f := range list {
-		at[identity(f)+"\x00"+f.Title] = i
+		at[exactly(f)] = i
 	}
 	list = slices.Clone(list)
 	for _, f := range by {
-		if i, ok := at[identity(f)+"\x00"+f.Title]; ok {
+		if i, ok := at[exactly(f)]; ok {
 			list[i] = f
 		} else {
 			list = append(list, f)

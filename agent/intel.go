@@ -109,7 +109,7 @@ func (j *job) intel(ctx context.Context) (result, error) {
 	}
 	all := slices.Clone(e.findings)
 	for i := range all {
-		for _, id := range cves(all[i]) {
+		for _, id := range all[i].CVEs() {
 			exploited, score := k.ask(&f, id)
 			all[i].KEV, all[i].EPSS = all[i].KEV || exploited, max(all[i].EPSS, score)
 		}

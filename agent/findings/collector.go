@@ -4,6 +4,7 @@
 package findings
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -12,21 +13,60 @@ import (
 	"strings"
 )
 
-// What findings may take at most. Longer texts are cut, more findings are refused.
+// What a report may take at most. Longer texts are cut, more findings are refused.
 const (
 	maxFindings = 200_000
-	maxBytes    = 64 << 20 // of all texts of all findings
-	maxID       = 128      // bytes
+	maxBytes    = 128 << 20 // of all that is kept of a report while it is read
+	overhead    = 256       // bytes that one thing takes beside its texts
+	maxID       = 128       // bytes
 	maxTitle    = 200
 	maxPlace    = 512 // a package, a location
 	maxAliases  = 64
 )
 
-// collector gathers findings, those of one id at one place merged.
+// collector gathers findings, those of one id at one place merged, and what else a report says.
 type collector struct {
-	list  []Finding
-	index map[place]int
-	bytes int
+	ctx     context.Context // nil where nothing ends it
+	okExit  []int
+	list    []Finding
+	index   map[place]int
+	bytes   int // what is kept of the report
+	added   int // how often add was called
+	further map[string]bool
+	targets map[string]bool
+	report  Report
+}
+
+// take counts what is kept.
+func (c *collector) take(texts ...string) error {
+	c.bytes += overhead
+	for _, s := range texts {
+		c.bytes += len(s)
+	}
+	if c.bytes > maxBytes {
+		return fmt.Errorf("what is kept of it %w of %d MiB", errLimit, maxBytes>>20)
+	}
+	return nil
+}
+
+// inside lets read gather findings whose place is told behind them, hands each to place, and takes what comes of it.
+func (c *collector) inside(read func(*collector) error, place func(*Finding)) error {
+	inner := collector{ctx: c.ctx, bytes: c.bytes}
+	if err := read(&inner); err != nil {
+		return err
+	}
+	for id := range inner.further {
+		if err := c.beyond(id); err != nil {
+			return err
+		}
+	}
+	for _, f := range inner.list {
+		place(&f)
+		if err := c.add(f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // place tells findings apart. The title does so only for what is no CVE: one rule of a scanner may find several things.
@@ -45,10 +85,14 @@ var malicious = regexp.MustCompile(`(?i)^MAL-[0-9]{4}-`)
 
 // add cleans a finding and takes it. score counts for the severity too, where the scanner has not rated it.
 func (c *collector) add(f Finding) error {
+	if c.added++; c.added%1024 == 0 && c.ctx != nil && c.ctx.Err() != nil {
+		return context.Cause(c.ctx)
+	}
 	if f.ID = clean(f.ID, maxID); f.ID == "" {
 		return errors.New("it has no id")
 	}
 	f.Title, f.Package, f.Location = clean(f.Title, maxTitle), clean(f.Package, maxPlace), clean(f.Location, maxPlace)
+	f.FixedIn, f.URL, f.Vector = clean(f.FixedIn, maxID), link(f.URL), clean(f.Vector, maxPlace)
 	f.Severity = severity(f.Severity)
 	if f.Severity == "unknown" && f.CVSS > 0 {
 		f.Severity = rating(f.CVSS)
@@ -56,31 +100,27 @@ func (c *collector) add(f Finding) error {
 	if slices.ContainsFunc(append([]string{f.ID}, f.Aliases...), malicious.MatchString) {
 		f.Severity = "critical"
 	}
-	var aliases []string
-	for _, a := range f.Aliases {
-		if a = clean(a, maxID); a != "" && a != f.ID && !slices.Contains(aliases, a) && len(aliases) < maxAliases {
-			aliases = append(aliases, a)
-		}
+	if f.CVSS > 0 {
+		f.Vector = ""
 	}
-	f.Aliases = aliases
-
+	given := f.Aliases
+	f.Aliases = nil
+	if err := c.names(&f, given); err != nil {
+		return err
+	}
 	key := place{id: f.ID, pkg: f.Package, location: f.Location, apart: f.apart}
 	if cveIn(f.ID) != f.ID {
 		key.title = f.Title
 	}
 	if i, ok := c.index[key]; ok {
-		merge(&c.list[i], f)
-		return nil
-	}
-	c.bytes += len(f.ID) + len(f.Title) + len(f.Package) + len(f.Location) + len(f.apart)
-	for _, a := range f.Aliases {
-		c.bytes += len(a)
+		return c.merge(&c.list[i], f)
 	}
 	if err := over(len(c.list)+1, "findings"); err != nil {
 		return err
 	}
-	if c.bytes > maxBytes {
-		return fmt.Errorf("the text of all findings %w of %d MiB", errLimit, maxBytes>>20)
+	texts := append([]string{f.ID, f.Title, f.Package, f.Location, f.apart, f.FixedIn, f.URL, f.Vector}, f.Aliases...)
+	if err := c.take(texts...); err != nil {
+		return err
 	}
 	if c.index == nil {
 		c.index = map[place]int{}
@@ -97,15 +137,51 @@ func over(n int, what string) error {
 	return nil
 }
 
+// names gives a finding further names. Of those for which there is no room, the CVEs are kept beside the findings.
+func (c *collector) names(f *Finding, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	seen := map[string]bool{f.ID: true, "": true}
+	for _, a := range f.Aliases {
+		seen[a] = true
+	}
+	for _, a := range names {
+		if a = clean(a, maxID); seen[a] {
+			continue
+		}
+		seen[a] = true
+		if len(f.Aliases) < maxAliases {
+			f.Aliases = append(f.Aliases, a)
+		} else if err := c.beyond(cveIn(a)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// beyond keeps a CVE that no finding has room for.
+func (c *collector) beyond(cve string) error {
+	if cve == "" || c.further[cve] {
+		return nil
+	}
+	if c.further == nil {
+		c.further = map[string]bool{}
+	}
+	c.further[cve] = true
+	c.report.further = append(c.report.further, cve)
+	return c.take(cve)
+}
+
 // merge keeps the worst that is said of a finding, and all of its names.
-func merge(into *Finding, f Finding) {
+func (c *collector) merge(into *Finding, f Finding) error {
 	into.Severity = worse(into.Severity, f.Severity)
 	into.CVSS = max(into.CVSS, f.CVSS)
 	into.EPSS = max(into.EPSS, f.EPSS)
 	into.KEV = into.KEV || f.KEV
-	for _, a := range f.Aliases {
-		if !slices.Contains(into.Aliases, a) && len(into.Aliases) < maxAliases {
-			into.Aliases = append(into.Aliases, a)
-		}
+	into.FixedIn, into.URL = first(into.FixedIn, f.FixedIn), first(into.URL, f.URL)
+	if into.Vector = first(into.Vector, f.Vector); into.CVSS > 0 {
+		into.Vector = ""
 	}
+	return c.names(into, f.Aliases)
 }

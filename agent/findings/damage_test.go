@@ -135,6 +135,7 @@ func TestRefused(t *testing.T) {
 		{"trivy", `{"SchemaVersion":"x","Results":[]}`, "SchemaVersion is x, known is 2"},
 		{"trivy", `{"SchemaVersion":0,"Results":[]}`, "SchemaVersion is 0, known is 2"},
 		{"trivy", "null", "it is null"},
+		{"trivy", "[]\n", "nothing was scanned"},
 		{"findings", " null\n", "it is null"},
 		{"sarif", "null", "it is null"},
 		{"grype", `{"matches":null}`, "matches: is null, should be a list"},
@@ -189,13 +190,12 @@ func TestClean(t *testing.T) {
 		{"nuclei", "[]"},
 		{"trivy", `{"SchemaVersion":2,"ArtifactName":"x"}`},
 		{"trivy", `{"SchemaVersion":2,"Results":null}`},
-		{"trivy", "[]\n"},
 		{"grype", `{"matches":[]}`},
 		{"osv", `{"results":[]}`},
 		{"osv", `{"results":null}`},
 		{"sarif", `{"runs":[{"results":[]}],"version":"2.1.0"}`},
 		{"findings", `{"findings":[]}`},
-		{"nmap", `<nmaprun scanner="nmap"><runstats><finished/></runstats></nmaprun>` + "\n<!-- end -->\n"},
+		{"nmap", `<nmaprun scanner="nmap"><scaninfo type="connect"/><runstats><finished/></runstats></nmaprun>` + "\n<!-- end -->\n"},
 	} {
 		if list, err := Parse(tt[0], strings.NewReader(tt[1])); err != nil || len(list) != 0 {
 			t.Errorf("%s %s: %d findings, error %v", tt[0], tt[1], len(list), err)
@@ -245,7 +245,7 @@ func TestLimits(t *testing.T) {
 	if err := many.add(Finding{ID: "one more"}); !errors.Is(err, errLimit) {
 		t.Errorf("one more: %v", err)
 	}
-	full := collector{bytes: maxBytes - 4}
+	full := collector{bytes: maxBytes - overhead - 4}
 	if err := full.add(Finding{ID: "a", Title: "b", Package: "c", Location: "d"}); err != nil {
 		t.Errorf("as much text as may be: %v", err)
 	}

@@ -12,6 +12,9 @@ import (
 	"strings"
 )
 
+// maxParts bounds the objects, lists and elements within one value, or the elements and attributes of one port of nmap's.
+const maxParts = 400_000
+
 // maxDepth bounds how deep what is skipped may be nested.
 const maxDepth = 200
 
@@ -119,10 +122,32 @@ func (d *document) token() (json.Token, error) {
 
 // value decodes what comes next into v.
 func (d *document) value(v any) func() error {
-	return func() error {
-		d.src.next()
-		return d.explain(d.dec.Decode(v))
+	return func() error { return d.explain(d.decode(v)) }
+}
+
+// decode is value with the decoder's own error. It looks at how many parts there are before memory is taken for them: three
+// bytes may stand for a struct of two hundred.
+func (d *document) decode(v any) error {
+	d.src.next()
+	var raw json.RawMessage
+	if err := d.dec.Decode(&raw); err != nil {
+		return err
 	}
+	parts, quoted := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			i++
+		case !quoted && (c == ',' || c == '{' || c == '['):
+			parts++
+		}
+	}
+	if parts > maxParts {
+		return fmt.Errorf("the number of its parts %w of %d", errLimit, maxParts)
+	}
+	return json.Unmarshal(raw, v)
 }
 
 func (d *document) skip() error {

@@ -19,6 +19,9 @@ type Finding struct {
 	Aliases  []string `json:"aliases,omitempty"`  // its other ids: further CVEs, GHSA, a template's name
 	EPSS     float64  `json:"epss,omitempty"`     // probability of exploitation in the next 30 days, 0 to 1; 0 when not known
 	KEV      bool     `json:"kev,omitempty"`      // it is in CISA's catalogue of known exploited vulnerabilities
+	FixedIn  string   `json:"fixed_in,omitempty"` // the versions of the package that mend it, with commas between
+	URL      string   `json:"url,omitempty"`      // where more is said of it, http or https
+	Vector   string   `json:"vector,omitempty"`   // a CVSS vector that cannot be read, of a finding without a score
 
 	apart string // what tells it from others of its id and place while an output is read, see marked
 }
@@ -26,6 +29,17 @@ type Finding struct {
 // severities are the words of Finding.Severity, the least severe first. One that nobody has rated may be anything, so it
 // stands before those known to be harmless.
 var severities = []string{"info", "unknown", "low", "medium", "high", "critical"}
+
+// CVEs are those among the finding's id and aliases, in capitals, each once. These are what KEV and EPSS are asked for.
+func (f Finding) CVEs() []string {
+	var all []string
+	for _, name := range append([]string{f.ID}, f.Aliases...) {
+		if cve := cveIn(name); cve != "" && !slices.Contains(all, cve) {
+			all = append(all, cve)
+		}
+	}
+	return all
+}
 
 func rank(severity string) int { return slices.Index(severities, severity) }
 

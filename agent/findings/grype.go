@@ -4,17 +4,24 @@
 package findings
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // grypeVulnerability is what Grype says of one id.
 type grypeVulnerability struct {
-	ID          text `json:"id"`
-	Severity    text `json:"severity"`
-	Description text `json:"description"`
-	CVSS        []struct {
+	ID          text  `json:"id"`
+	Severity    text  `json:"severity"`
+	Description text  `json:"description"`
+	DataSource  text  `json:"dataSource"`
+	URLs        texts `json:"urls"`
+	Fix         struct {
+		Versions texts `json:"versions"`
+	} `json:"fix"`
+	CVSS []struct {
 		Version text `json:"version"`
 		Vector  text `json:"vector"`
 		Metrics struct {
@@ -50,6 +57,33 @@ type grypeMatch struct {
 	} `json:"artifact"`
 }
 
+// grypeTarget names an image. A folder or a file says nothing of whose it is.
+func grypeTarget(kind text, target json.RawMessage, into *collector) error {
+	var image struct {
+		UserInput      text  `json:"userInput"`
+		ImageID        text  `json:"imageID"`
+		ManifestDigest text  `json:"manifestDigest"`
+		Tags           texts `json:"tags"`
+		RepoDigests    texts `json:"repoDigests"`
+	}
+	if kind != "image" {
+		return nil
+	}
+	if err := json.Unmarshal(target, &image); err != nil {
+		return errors.New("its target is not that of an image")
+	}
+	into.image(slices.Concat([]string{string(image.UserInput), string(image.ImageID), string(image.ManifestDigest)}, image.Tags, image.RepoDigests)...)
+	return nil
+}
+
+// grypeAlerts are what Grype could not tell of a package, because its distribution is not supported any more, or not known.
+type grypeAlerts struct {
+	Alerts []struct {
+		Type    text `json:"type"`
+		Message text `json:"message"`
+	} `json:"alerts"`
+}
+
 // parseGrype reads Grype's document. What its own rules or a VEX file ignore stands in ignoredMatches, and is no finding.
 func parseGrype(src *source, into *collector) error {
 	d, err := newDocument(src)
@@ -58,14 +92,29 @@ func parseGrype(src *source, into *collector) error {
 	}
 	found := false
 	var descriptor struct {
-		Name text `json:"name"`
+		Name      text `json:"name"`
+		Timestamp text `json:"timestamp"`
 	}
+	var kind text
+	var target json.RawMessage
 	err = d.object(fields{
 		"matches": func() error {
 			found = true
 			return d.must(list(d, func(m *grypeMatch) error { return m.add(into) })) // Grype writes [] where it found nothing
 		},
 		"descriptor": d.value(&descriptor),
+		"source": func() error {
+			if err := d.object(fields{"type": d.value(&kind), "target": d.value(&target)}); err != nil {
+				return err
+			}
+			return grypeTarget(kind, target, into)
+		},
+		"alertsByPackage": list(d, func(a *grypeAlerts) error {
+			for _, one := range a.Alerts {
+				into.note("Grype warns: " + first(string(one.Message), string(one.Type)))
+			}
+			return nil
+		}),
 	})
 	switch {
 	case err != nil:
@@ -75,6 +124,7 @@ func parseGrype(src *source, into *collector) error {
 	case descriptor.Name != "" && descriptor.Name != "grype":
 		return fmt.Errorf("its descriptor names %s", clean(string(descriptor.Name), maxID))
 	}
+	into.madeAt(descriptor.Timestamp)
 	return d.end()
 }
 
@@ -88,6 +138,8 @@ func (m *grypeMatch) add(into *collector) error {
 	var s scores
 	for _, v := range append([]grypeVulnerability{own}, m.Related...) {
 		names = append(names, string(v.ID))
+		f.FixedIn = first(f.FixedIn, versions(v.Fix.Versions))
+		f.URL = first(f.URL, firstLink(append(texts{string(v.DataSource)}, v.URLs...)...))
 		f.Title = first(f.Title, string(v.Description))
 		if severity(f.Severity) == "unknown" {
 			f.Severity = string(v.Severity)
@@ -103,7 +155,7 @@ func (m *grypeMatch) add(into *collector) error {
 		f.KEV = f.KEV || len(v.KnownExploited) > 0
 	}
 	f.ID, f.Aliases = identify(names...)
-	f.CVSS = s.best()
+	f.CVSS, f.Vector = s.best(), s.unread
 	for _, l := range m.Artifact.Locations {
 		paths = append(paths, string(l.Path))
 	}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 )
 
@@ -91,9 +90,9 @@ func past(date time.Time) error {
 
 // readIntel opens a file, unpacks it if it begins as gzip does, and gives it to read.
 func readIntel(path string, read func(io.Reader) error) error {
-	f, err := os.Open(path)
+	f, err := Open(path)
 	if err != nil {
-		return errors.Unwrap(err) // the path is told by the caller
+		return err
 	}
 	defer func() { _ = f.Close() }()
 	r := bufio.NewReaderSize(f, 64<<10)

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // maxXMLDepth bounds how deep elements may be nested; nmap itself needs about ten.
@@ -33,8 +35,10 @@ type nmapPort struct {
 // nmap walks through the XML that nmap -oX writes.
 type nmap struct {
 	dec      *xml.Decoder
-	src      *source
+	src      *characters
 	into     *collector
+	names    []string // of the host that is open
+	looked   bool     // at a port, or with a script
 	path     []string // the elements that are open
 	address  string   // of the host that is open
 	ended    bool     // runstats/finished was there
@@ -48,7 +52,8 @@ func parseNmap(src *source, into *collector) error {
 	} else if b != '<' {
 		return errors.New("it is not XML")
 	}
-	n := &nmap{dec: xml.NewDecoder(src), src: src, into: into}
+	in := &characters{source: src}
+	n := &nmap{dec: xml.NewDecoder(in), src: in, into: into}
 	n.dec.CharsetReader = func(label string, r io.Reader) (io.Reader, error) {
 		if label = strings.ToLower(label); label == "utf-16" || label == "us-ascii" { // decoded already, or a part of UTF-8
 			return r, nil
@@ -58,16 +63,22 @@ func parseNmap(src *source, into *collector) error {
 	if err := n.walk(); err != nil {
 		return err
 	}
-	if !n.ended {
+	switch {
+	case !n.ended:
 		return errors.New("it has no runstats: nmap did not come to its end")
+	case n.complete != nil:
+		return n.complete
+	case !n.looked:
+		return errors.New("nmap looked at no port (-sn, -sL?): nothing was scanned")
 	}
-	return n.complete
+	return nil
 }
 
 func (n *nmap) walk() error {
 	seen := false
 	for {
 		n.src.next()
+		n.src.parts = 0
 		token, err := n.dec.Token()
 		if err == io.EOF && seen && len(n.path) == 0 {
 			return nil
@@ -87,6 +98,9 @@ func (n *nmap) walk() error {
 				return err
 			}
 		case xml.EndElement:
+			if token.Name.Local == "host" && len(n.path) == 2 {
+				n.into.hosts(n.names...)
+			}
 			n.path = n.path[:len(n.path)-1]
 		case xml.CharData:
 			if len(n.path) == 0 && strings.TrimSpace(string(token)) != "" {
@@ -101,14 +115,23 @@ func (n *nmap) start(e xml.StartElement) error {
 		return fmt.Errorf("its elements are nested more than %d deep, which %w", maxXMLDepth, errLimit)
 	}
 	switch strings.Join(n.path, "/") + "/" + e.Name.Local {
+	case "nmaprun/scaninfo", "nmaprun/host/ports", "nmaprun/host/hostscript":
+		n.looked = true
 	case "nmaprun/host":
-		n.address = ""
+		n.address, n.names = "", nil
 		if attribute(e, "timedout") == "true" {
 			return errors.New("nmap gave up a host (timedout): its scan is not complete")
 		}
 	case "nmaprun/host/address":
 		if attribute(e, "addrtype") != "mac" && n.address == "" {
 			n.address = attribute(e, "addr")
+		}
+		if attribute(e, "addrtype") != "mac" && len(n.names) < maxAliases {
+			n.names = append(n.names, attribute(e, "addr"))
+		}
+	case "nmaprun/host/hostnames/hostname":
+		if len(n.names) < maxAliases {
+			n.names = append(n.names, attribute(e, "name"))
 		}
 	case "nmaprun/host/ports/port":
 		var p nmapPort
@@ -124,6 +147,9 @@ func (n *nmap) start(e xml.StartElement) error {
 		return s.add(Finding{Location: n.address}, n.into)
 	case "nmaprun/runstats/finished":
 		n.ended = true
+		if at, err := strconv.ParseInt(attribute(e, "time"), 10, 64); err == nil {
+			n.into.made(time.Unix(at, 0))
+		}
 		if exit := attribute(e, "exit"); exit != "" && exit != "success" {
 			n.complete = fmt.Errorf("nmap ended with %q: %s", clean(exit, maxID), clean(attribute(e, "errormsg"), maxTitle))
 		}
@@ -136,6 +162,20 @@ func (n *nmap) start(e xml.StartElement) error {
 	return nil
 }
 
+// title says what answers at an open port.
+func (p nmapPort) title() string {
+	title := "Port " + p.ID + "/" + p.Protocol + " is open"
+	s := p.Service
+	what := join(s.Name, s.Product, s.Version)
+	if s.ExtraInfo != "" {
+		what = join(what, "("+s.ExtraInfo+")")
+	}
+	if what != "" {
+		title += ": " + what
+	}
+	return title
+}
+
 // port makes an open port a finding for information, and takes what scripts found behind it.
 func (n *nmap) port(p nmapPort) error {
 	if p.State.State != "open" {
@@ -144,7 +184,7 @@ func (n *nmap) port(p nmapPort) error {
 	f := Finding{
 		ID:       "open-port",
 		Severity: "info",
-		Title:    join("Open port", p.ID+"/"+p.Protocol, p.Service.Name, p.Service.Product, p.Service.Version, p.Service.ExtraInfo),
+		Title:    p.title(),
 		Package:  join(p.Service.Product, p.Service.Version),
 		Location: net.JoinHostPort(n.address, p.ID) + "/" + p.Protocol,
 	}

@@ -5,6 +5,7 @@ package findings
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 )
 
@@ -47,16 +48,30 @@ func (s nmapScript) add(at Finding, into *collector) error {
 	}
 	for _, software := range s.Tables {
 		for _, t := range software.Tables {
-			f := at
-			f.ID, f.CVSS = t.elem("id"), parseNumber(t.elem("cvss")).within(10)
-			f.Title = join(f.ID, "in", software.Key)
-			f.ID, f.Aliases = identify(f.ID)
+			id := t.elem("id")
+			f := known(at, id, software.Key, t.elem("is_exploit") == "true")
+			f.CVSS = parseNumber(t.elem("cvss")).within(10)
+			if kind := t.elem("type"); kind != "" && id != "" {
+				f.URL = "https://vulners.com/" + url.PathEscape(kind) + "/" + url.PathEscape(id)
+			}
 			if err := into.add(f); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// known is what vulners knows of the software at a place: a vulnerability, or that an exploit of it is published.
+func known(at Finding, id, software string, exploit bool) Finding {
+	f := at
+	f.ID, f.Aliases = identify(id)
+	what := first(at.Package, strings.TrimPrefix(strings.TrimPrefix(software, "cpe:/a:"), "cpe:/o:"), "the software")
+	f.Title = what + " is known to have " + id
+	if exploit {
+		f.Title = "An exploit for " + what + " is published: " + id
+	}
+	return f
 }
 
 // text reads the lines of vulners, an id, a score ("5.0", or "cvss3.1: 5.0"; it may be missing) and a link with tabs between,
@@ -71,11 +86,9 @@ func (s nmapScript) text(at Finding, into *collector) error {
 			}
 			continue
 		}
-		f := at
+		f := known(at, strings.TrimSpace(parts[0]), software, strings.Contains(line, "*EXPLOIT*"))
 		score := parts[1][strings.LastIndexByte(parts[1], ' ')+1:]
-		f.CVSS = parseNumber(score).within(10)
-		f.Title = join(parts[0], "in", software)
-		f.ID, f.Aliases = identify(strings.TrimSpace(parts[0]))
+		f.CVSS, f.URL = parseNumber(score).within(10), firstLink(parts[2:]...)
 		if err := into.add(f); err != nil {
 			return err
 		}

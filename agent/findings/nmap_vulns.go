@@ -12,16 +12,26 @@ import (
 // nmapReport is one report of NSE's vulns library, as its text tells it.
 type nmapReport struct {
 	title, state, risk string
-	names              []string
+	names, links       []string
 	scores             scores
 }
+
+// maxReports bounds the reports in one script's text.
+const maxReports = 10_000
 
 // vulns takes what a script reports with NSE's vulns library: from its tables, at whatever depth they stand (sslv2-drown puts
 // them into one named "vulns", early versions of nmap wrote no table around the only report), and from the text where there
 // are no tables. The risk factor is only in the text.
 func (s nmapScript) vulns(at Finding, into *collector) error {
 	reports := nmapReports(s.Output)
-	found, err := s.nmapTable.vulns(s.ID, at, reports, 0, into)
+	if len(reports) > maxReports {
+		return fmt.Errorf("the number of reports of the script %s %w of %d", clean(s.ID, maxID), errLimit, maxReports)
+	}
+	byTitle := map[string]nmapReport{}
+	for _, r := range slices.Backward(reports) { // the first of a title counts
+		byTitle[r.title] = r
+	}
+	found, err := s.nmapTable.vulns(s.ID, at, byTitle, 0, into)
 	if err != nil || found > 0 || len(s.Tables) > 0 || len(s.Elems) > 0 {
 		return err
 	}
@@ -29,6 +39,7 @@ func (s nmapScript) vulns(at Finding, into *collector) error {
 		if vulnerable(r.state) {
 			f := at
 			f.Title, f.CVSS, f.Severity = r.title, r.scores.best(), r.risk
+			f.Vector, f.URL = r.scores.unread, firstLink(r.links...)
 			if f.CVSS > 0 {
 				f.Severity = rating(f.CVSS)
 			}
@@ -42,7 +53,7 @@ func (s nmapScript) vulns(at Finding, into *collector) error {
 }
 
 // vulns takes the reports in a table and in those inside it, and returns how many there were. Only what is vulnerable counts.
-func (t nmapTable) vulns(script string, at Finding, reports []nmapReport, depth int, into *collector) (int, error) {
+func (t nmapTable) vulns(script string, at Finding, reports map[string]nmapReport, depth int, into *collector) (int, error) {
 	if depth > maxXMLDepth {
 		return 0, fmt.Errorf("the tables of the script %s are nested more than %d deep, which %w", clean(script, maxID), maxXMLDepth, errLimit)
 	}
@@ -58,13 +69,15 @@ func (t nmapTable) vulns(script string, at Finding, reports []nmapReport, depth 
 	if !vulnerable(t.elem("state")) || title == "" && found > 0 { // a state without a title sums up what stands inside
 		return found, nil
 	}
-	var names []string
+	var names, links []string
 	var sc scores
 	for _, sub := range t.Tables {
 		for _, e := range sub.Elems {
 			switch sub.Key {
 			case "ids":
 				names = append(names, nmapID(e.Text))
+			case "refs":
+				links = append(links, e.Text)
 			case "scores":
 				sc.nmap(e.Key, e.Text)
 			}
@@ -74,9 +87,9 @@ func (t nmapTable) vulns(script string, at Finding, reports []nmapReport, depth 
 		names = append(names, t.Key)
 	}
 	f := at
-	f.Title, f.CVSS = title, sc.best()
-	if i := slices.IndexFunc(reports, func(r nmapReport) bool { return r.title == strings.TrimSpace(title) }); i >= 0 && f.CVSS == 0 {
-		f.Severity = reports[i].risk
+	f.Title, f.CVSS, f.Vector, f.URL = title, sc.best(), sc.unread, firstLink(links...)
+	if f.CVSS == 0 {
+		f.Severity = reports[strings.TrimSpace(title)].risk
 	}
 	f.ID, f.Aliases = identify(append(names, script)...)
 	return found + 1, into.add(f)
@@ -121,9 +134,13 @@ func nmapReports(output string) []nmapReport {
 		key, value, _ := strings.Cut(line, ": ")
 		parts := strings.Split(strings.TrimSpace(value), "  ")
 		switch {
+		case key == "State" && len(all) > maxReports:
+			return all // too many
 		case key == "State":
 			all = append(all, nmapReport{title: last, state: parts[0]})
 		case len(all) == 0:
+		case strings.HasPrefix(line, "http"):
+			all[len(all)-1].links = append(all[len(all)-1].links, line)
 		case key == "IDs":
 			for _, id := range parts {
 				all[len(all)-1].names = append(all[len(all)-1].names, nmapID(id))

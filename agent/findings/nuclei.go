@@ -20,6 +20,7 @@ type nucleiResult struct {
 		Name           text  `json:"name"`
 		Severity       text  `json:"severity"`
 		Tags           texts `json:"tags"`
+		Reference      texts `json:"reference"`
 		Classification struct {
 			CVE     texts  `json:"cve-id"`
 			Metrics text   `json:"cvss-metrics"`
@@ -36,6 +37,9 @@ type nucleiResult struct {
 	Host           text  `json:"host"`
 	IP             text  `json:"ip"`
 	MatcherStatus  *bool `json:"matcher-status"`
+	TemplateURL    text  `json:"template-url"`
+	URL            text  `json:"url"`
+	Timestamp      text  `json:"timestamp"`
 }
 
 // parseNuclei reads JSON Lines, or one array. An empty output is that of a scan that matched nothing.
@@ -43,6 +47,7 @@ func parseNuclei(src *source, into *collector) error {
 	first, err := src.first()
 	switch {
 	case errors.Is(err, errEmpty):
+		into.report.Ended = false
 		return nil
 	case err != nil:
 		return err
@@ -54,10 +59,10 @@ func parseNuclei(src *source, into *collector) error {
 		}
 		return d.end()
 	}
+	into.report.Ended = false
 	for n := 1; ; n++ {
-		src.next()
 		var r *nucleiResult
-		switch err := d.dec.Decode(&r); {
+		switch err := d.decode(&r); {
 		case err == io.EOF:
 			return nil
 		case err != nil:
@@ -76,6 +81,8 @@ func (r *nucleiResult) add(into *collector) error {
 	if template == "" {
 		return errors.New("it has no template-id")
 	}
+	into.hosts(first(string(r.Host), string(r.URL), string(r.MatchedAt), string(r.EarlyMatched)), string(r.IP))
+	into.madeAt(r.Timestamp)
 	if r.MatcherStatus != nil && !*r.MatcherStatus { // -matcher-status prints what did not match too
 		return nil
 	}
@@ -85,15 +92,12 @@ func (r *nucleiResult) add(into *collector) error {
 		Location: first(string(r.MatchedAt), string(r.EarlyMatched), string(r.Host), string(r.IP)),
 		EPSS:     class.EPSS.within(1),
 		KEV:      slices.Contains(r.Info.Tags, "kev"), // the templates' tag for CISA's catalogue
+		URL:      firstLink(append(slices.Clone(r.Info.Reference), string(r.TemplateURL))...),
 	}
 	f.ID, f.Aliases = identify(append([]string{template}, class.CVE...)...)
 	var s scores
-	metrics := string(class.Metrics)
-	if strings.HasPrefix(metrics, "3.") || strings.HasPrefix(metrics, "4.") {
-		metrics = "CVSS:" + metrics
-	}
-	s.add("", class.Score, metrics)
-	f.CVSS = s.best()
+	s.add("", class.Score, string(class.Metrics))
+	f.CVSS, f.Vector = s.best(), s.unread
 	f.Title = first(string(r.Info.Name), template)
 	what := first(string(r.MatcherName), string(r.EarlyMatcher))
 	if what == "" {
@@ -103,6 +107,16 @@ func (r *nucleiResult) add(into *collector) error {
 		f.Title += ": " + what
 	}
 	return into.add(f)
+}
+
+// firstLink returns the first address that is one.
+func firstLink(s ...string) string {
+	for _, one := range s {
+		if one = link(one); one != "" {
+			return one
+		}
+	}
+	return ""
 }
 
 // first returns the first that is not empty.

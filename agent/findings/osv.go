@@ -4,9 +4,12 @@
 package findings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
+	"strings"
 )
 
 // osvSeverity is an element of severity in the OSV schema: a vector for CVSS_V2, CVSS_V3 and CVSS_V4, a word for Ubuntu.
@@ -17,18 +20,34 @@ type osvSeverity struct {
 
 // osvVulnerability is the part of an OSV record that counts here.
 type osvVulnerability struct {
-	ID       text          `json:"id"`
-	Aliases  texts         `json:"aliases"`
-	Upstream texts         `json:"upstream"` // what a distribution's record is about
+	ID         text  `json:"id"`
+	Aliases    texts `json:"aliases"`
+	Upstream   texts `json:"upstream"` // what a distribution's record is about
+	References []struct {
+		Type text `json:"type"`
+		URL  text `json:"url"`
+	} `json:"references"`
 	Summary  text          `json:"summary"`
 	Details  text          `json:"details"`
 	Severity []osvSeverity `json:"severity"`
-	Affected []struct {
-		Severity []osvSeverity `json:"severity"`
-	} `json:"affected"`
+	Affected []osvAffected `json:"affected"`
 	Database struct {
 		Severity any `json:"severity"` // a word of GitHub's; anything of others'
 	} `json:"database_specific"`
+}
+
+// osvAffected is one package that a record is about.
+type osvAffected struct {
+	Package struct {
+		Name text `json:"name"`
+	} `json:"package"`
+	Ranges []struct {
+		Type   text `json:"type"`
+		Events []struct {
+			Fixed text `json:"fixed"`
+		} `json:"events"`
+	} `json:"ranges"`
+	Severity []osvSeverity `json:"severity"`
 }
 
 // osvGroup holds the ids that are one vulnerability.
@@ -40,12 +59,17 @@ type osvGroup struct {
 
 // osvRecord is what is kept of a record until its package ends, where the groups stand.
 type osvRecord struct {
-	names           []string
-	title, severity string
-	scores          scores
+	names                []string
+	title, severity, url string
+	fixed                map[string]string // versions, by the package's name
+	scores               scores
 }
 
-// parseOSV reads OSV-Scanner's document. Licences are no vulnerabilities, and what call analysis found uncalled still is one.
+// maxGrouped bounds the names of all groups of one package, for a record may stand in many.
+const maxGrouped = 1_000_000
+
+// parseOSV reads OSV-Scanner's document. A licence that was not allowed is a finding, and so is what call analysis found
+// uncalled.
 func parseOSV(src *source, into *collector) error {
 	d, err := newDocument(src)
 	if errors.Is(err, errEmpty) {
@@ -80,25 +104,17 @@ func osvSource(d *document, into *collector) error {
 		Path text `json:"path"`
 	}
 	found := false
-	var inside collector
-	err := d.object(fields{
-		"source":        d.value(&source),
-		"packageSource": d.value(&source), // before 1.0
-		"packages":      func() error { found = true; return d.array(func() error { return osvPackage(d, &inside) }) },
-	})
-	if err != nil {
-		return err
-	}
-	if source == nil || !found {
-		return errors.New(`it has no "source" and "packages"`)
-	}
-	for _, f := range inside.list {
-		f.Location = string(source.Path)
-		if err := into.add(f); err != nil {
-			return err
+	return into.inside(func(inner *collector) error {
+		err := d.object(fields{
+			"source":        d.value(&source),
+			"packageSource": d.value(&source), // before 1.0
+			"packages":      func() error { found = true; return d.array(func() error { return osvPackage(d, inner) }) },
+		})
+		if err == nil && (source == nil || !found) {
+			err = errors.New(`it has no "source" and "packages"`)
 		}
-	}
-	return nil
+		return err
+	}, func(f *Finding) { f.Location = string(source.Path) })
 }
 
 func osvPackage(d *document, into *collector) error {
@@ -110,46 +126,81 @@ func osvPackage(d *document, into *collector) error {
 	records := map[string]osvRecord{}
 	var order []string
 	var groups []osvGroup
+	var unwanted texts
 	err := d.object(fields{
-		"package": d.value(&pkg),
-		"groups":  d.value(&groups),
+		"package":            d.value(&pkg),
+		"groups":             d.value(&groups),
+		"license_violations": d.value(&unwanted),
 		"vulnerabilities": list(d, func(v *osvVulnerability) error {
 			if v.ID == "" {
 				return errors.New("it has no id")
 			}
 			order = append(order, string(v.ID))
-			records[string(v.ID)] = v.record()
-			return over(len(order), "vulnerabilities of one package")
+			r := v.record()
+			records[string(v.ID)] = r
+			return cmp.Or(into.take(append(r.names, r.title)...), over(len(order), "vulnerabilities of one package"))
 		}),
 	})
 	if err != nil {
 		return err
 	}
+	grouped := map[string]bool{}
+	for _, g := range groups {
+		for _, id := range g.IDs {
+			grouped[id] = true
+		}
+	}
 	for _, id := range order {
-		if !slices.ContainsFunc(groups, func(g osvGroup) bool { return slices.Contains(g.IDs, id) }) {
+		if !grouped[id] {
+			grouped[id] = true
 			groups = append(groups, osvGroup{IDs: texts{id}})
 		}
 	}
+	name, names := string(pkg.Name), 0
+	in := join(name, first(string(pkg.Version), string(pkg.Commit)))
 	for _, g := range groups {
-		f := Finding{Package: join(string(pkg.Name), first(string(pkg.Version), string(pkg.Commit)))}
-		var names []string
-		var s scores
-		for _, id := range g.IDs {
-			r := records[id]
-			names = append(append(names, id), r.names...)
-			f.Title = first(f.Title, r.title)
-			f.Severity = worse(f.Severity, r.severity)
-			s.newer, s.v2 = max(s.newer, r.scores.newer), max(s.v2, r.scores.v2)
+		f, n := g.finding(records, name)
+		if names += n; names > maxGrouped {
+			return fmt.Errorf("the number of names in the groups of one package %w of %d", errLimit, maxGrouped)
 		}
-		f.ID, f.Aliases = identify(append(names, g.Aliases...)...)
-		if f.CVSS = s.newer; f.CVSS == 0 {
-			f.CVSS = max(g.MaxSeverity.within(10), s.v2)
-		}
+		f.Package = in
 		if err := into.add(f); err != nil {
 			return err
 		}
 	}
+	for _, licence := range unwanted {
+		if err := into.add(Finding{ID: licensed + licence, Title: "License " + licence + " is not among those that are allowed", Package: in}); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// finding makes one of all records in a group, of which it returns the number of names.
+func (g osvGroup) finding(records map[string]osvRecord, pkg string) (f Finding, names int) {
+	var all []string
+	var s scores
+	seen := map[string]bool{}
+	for _, id := range g.IDs {
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		r := records[id]
+		if all = append(append(all, id), r.names...); len(all) > maxGrouped {
+			return f, len(all)
+		}
+		f.Title = first(f.Title, r.title)
+		f.FixedIn, f.URL = first(f.FixedIn, r.fixed[pkg]), first(f.URL, r.url)
+		f.Severity = worse(f.Severity, r.severity)
+		s.merge(r.scores)
+	}
+	f.ID, f.Aliases = identify(append(all, g.Aliases...)...)
+	if f.CVSS = s.newer; f.CVSS == 0 {
+		f.CVSS = max(g.MaxSeverity.within(10), s.v2)
+	}
+	f.Vector = s.unread
+	return f, len(all) + len(g.Aliases)
 }
 
 func (v *osvVulnerability) record() osvRecord {
@@ -158,17 +209,47 @@ func (v *osvVulnerability) record() osvRecord {
 	all := v.Severity
 	for _, a := range v.Affected {
 		all = append(all, a.Severity...)
+		if fixed := a.fixed(); fixed != "" {
+			if r.fixed == nil {
+				r.fixed = map[string]string{}
+			}
+			r.fixed[string(a.Package.Name)] = versions([]string{r.fixed[string(a.Package.Name)], fixed})
+		}
 	}
 	for _, s := range all {
-		switch s.Type {
-		case "CVSS_V2":
-			r.scores.add("2", 0, string(s.Score))
-		case "CVSS_V3", "CVSS_V4":
-			r.scores.add("3", 0, string(s.Score))
-		case "Ubuntu":
+		if version, ok := strings.CutPrefix(string(s.Type), "CVSS_V"); ok {
+			r.scores.add(version, 0, string(s.Score))
+		} else if severity(string(s.Score)) != "unknown" { // Ubuntu's
 			r.severity = first(r.severity, string(s.Score))
 		}
 	}
 	r.title = clean(r.title, maxTitle)
+	r.url = v.link()
 	return r
+}
+
+// fixed are the versions that mend a package; of a range of commits there are none.
+func (a osvAffected) fixed() string {
+	var all []string
+	for _, r := range a.Ranges {
+		for _, e := range r.Events {
+			if r.Type != "GIT" {
+				all = append(all, clean(string(e.Fixed), maxID))
+			}
+		}
+	}
+	return clean(versions(all), maxID)
+}
+
+// link is the advisory among the references, else the first of them, else the record's own page.
+func (v *osvVulnerability) link() string {
+	var all []string
+	for _, r := range v.References {
+		if r.Type == "ADVISORY" {
+			all = append([]string{string(r.URL)}, all...)
+		} else {
+			all = append(all, string(r.URL))
+		}
+	}
+	return firstLink(append(all, "https://osv.dev/vulnerability/"+url.PathEscape(string(v.ID)))...)
 }

@@ -4,6 +4,7 @@
 package findings
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -56,24 +57,32 @@ func OKExit(format string) []int {
 	return f.okExit
 }
 
-// Parse reads the whole output of a scanner. The findings come in the scanner's order, those of one id at one place merged.
-// An output that is cut off, damaged, too large or another scanner's is an error, and then there are no findings at all:
-// half a scan must not be taken for a clean one.
+// Parse returns the findings of Read.
 func Parse(format string, r io.Reader) ([]Finding, error) {
+	report, err := Read(context.Background(), format, r, nil)
+	return report.Findings, err
+}
+
+// Read reads the whole output of a scanner. The findings come in the scanner's order, those of one id at one place merged.
+// An output that is cut off, damaged, too large or another scanner's is an error, and then there are no findings at all:
+// half a scan must not be taken for a clean one. So is one that is not read when ctx is done. okExit are the exit codes with
+// which the scanner was said to end after a whole scan, beside those of OKExit; SARIF tells its tool's.
+func Read(ctx context.Context, format string, r io.Reader, okExit []int) (Report, error) {
 	f, ok := lookup(format)
 	if !ok {
-		return nil, fmt.Errorf("cannot read output as %q: known are %s", format, strings.Join(Formats(), ", "))
+		return Report{}, fmt.Errorf("cannot read output as %q: known are %s", format, strings.Join(Formats(), ", "))
 	}
-	src := newSource(r)
-	var into collector
+	src := newSource(canceled{ctx, r})
+	into := collector{ctx: ctx, okExit: okExit, report: Report{Ended: true}}
 	if err := f.parse(src, &into); err != nil {
-		if other := guess(src.head); other != "" && other != f.title && !errors.Is(err, errLimit) {
-			return nil, fmt.Errorf("cannot read the output as %s: %w; it looks like %s", f.title, err, other)
+		if other := guess(src.head); other != "" && other != f.title && !errors.Is(err, errLimit) && ctx.Err() == nil {
+			return Report{}, fmt.Errorf("cannot read the output as %s: %w; it looks like %s", f.title, err, other)
 		}
-		return nil, fmt.Errorf("cannot read the output as %s: %w", f.title, err)
+		return Report{}, fmt.Errorf("cannot read the output as %s: %w", f.title, err)
 	}
 	for i := range into.list {
 		into.list[i].apart = ""
 	}
-	return into.list, nil
+	into.report.Findings = into.list
+	return into.report, nil
 }

@@ -4,6 +4,7 @@
 package findings
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,11 +12,19 @@ import (
 
 // sarifRun is what is kept of a run until it ends, for its rules may come behind its results.
 type sarifRun struct {
-	components []component // the driver, then each extension
-	rules      int         // of all of them
-	artifacts  []string
-	results    []result
-	failure    string // what the tool says that went wrong, although it ended well
+	into         *collector
+	components   []component // the driver, then each extension
+	rules        int         // of all of them
+	artifacts    []string
+	results      []result
+	invocations  int
+	overrides    []override
+	unsuccessful bool   // an invocation calls itself so
+	failure      string // what the tool says that went wrong, although it ended well
+
+	byID           map[string]*rule // these are there when it has ended
+	byName, byGUID map[string]*component
+	levels         map[overridden]string
 }
 
 // parseSARIF reads a log of version 2.1.0.
@@ -49,7 +58,8 @@ func parseSARIF(src *source, into *collector) error {
 }
 
 func parseRun(d *document, into *collector) error {
-	run := sarifRun{components: make([]component, 1)}
+	run := sarifRun{into: into, components: make([]component, 1)}
+	before := into.bytes
 	hasResults := false
 	err := d.object(fields{
 		"tool": func() error {
@@ -58,6 +68,9 @@ func parseRun(d *document, into *collector) error {
 				"extensions": func() error {
 					return d.array(func() error {
 						run.components = append(run.components, component{})
+						if err := into.take(); err != nil {
+							return err
+						}
 						return run.component(d, len(run.components)-1)
 					})
 				},
@@ -67,8 +80,9 @@ func parseRun(d *document, into *collector) error {
 			Location sarifArtifact `json:"location"`
 		},
 		) error {
-			run.artifacts = append(run.artifacts, clean(string(a.Location.URI), maxPlace))
-			return over(len(run.artifacts), "artifacts")
+			uri := clean(string(a.Location.URI), maxPlace)
+			run.artifacts = append(run.artifacts, uri)
+			return cmp.Or(into.take(uri), over(len(run.artifacts), "artifacts"))
 		}),
 		"invocations": list(d, run.invocation),
 		"results": func() error {
@@ -82,43 +96,17 @@ func parseRun(d *document, into *collector) error {
 	if !hasResults { // the standard wants an empty list where a scan found nothing
 		return errors.New(`it has no "results": nothing was scanned, or they are in another file`)
 	}
-	if run.failure != "" && len(run.results) == 0 {
-		return fmt.Errorf("it found nothing, and says that something went wrong: %s", run.failure)
+	if err := run.whole(); err != nil {
+		return err
 	}
+	run.index()
+	run.override()
+	kept := into.bytes - before
 	for _, r := range run.results {
 		if err := into.add(run.finding(r)); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// sarifNotification is what a tool says of its own run.
-type sarifNotification struct {
-	Level   text      `json:"level"`
-	Message sarifText `json:"message"`
-	About   struct {
-		ID text `json:"id"`
-	} `json:"descriptor"`
-}
-
-// sarifInvocation is one run of the tool's program.
-type sarifInvocation struct {
-	Successful    *bool               `json:"executionSuccessful"`
-	Execution     []sarifNotification `json:"toolExecutionNotifications"`
-	Configuration []sarifNotification `json:"toolConfigurationNotifications"`
-}
-
-// invocation refuses a run that failed, and keeps what it says of errors: after those "the results cannot be assumed to be
-// complete" (SARIF 2.1.0, appendix I).
-func (run *sarifRun) invocation(i *sarifInvocation) error {
-	if i.Successful != nil && !*i.Successful {
-		return errors.New("it says executionSuccessful = false: the scan is not complete")
-	}
-	for _, n := range append(i.Execution, i.Configuration...) {
-		if n.Level == "error" && run.failure == "" {
-			run.failure = clean(first(string(n.Message.Text), string(n.About.ID), "it does not say what"), maxTitle)
-		}
-	}
+	into.bytes -= kept
 	return nil
 }

@@ -24,11 +24,14 @@ type sarifResult struct {
 		Index     *int         `json:"index"`
 		Component componentRef `json:"toolComponent"`
 	} `json:"rule"`
-	Kind         text      `json:"kind"`
-	Level        text      `json:"level"`
-	Baseline     text      `json:"baselineState"`
-	Message      sarifText `json:"message"`
-	Properties   sarifBag  `json:"properties"`
+	Kind       text         `json:"kind"`
+	Level      text         `json:"level"`
+	Baseline   text         `json:"baselineState"`
+	Message    sarifMessage `json:"message"`
+	Provenance struct {
+		Invocation *int `json:"invocationIndex"`
+	} `json:"provenance"`
+	Properties   sarifBag `json:"properties"`
 	Suppressions []struct {
 		Status text `json:"status"`
 	} `json:"suppressions"`
@@ -51,15 +54,16 @@ type sarifLocation struct {
 
 // result is what is kept of a sarifResult at one of its locations. Indexes are -1 where there is none.
 type result struct {
-	ruleID, message, pkg string
-	level, word          string
-	apart                string // of the whole message
-	names                []string
-	component            componentRef
-	rule                 int
-	uri, within          string
-	artifact             int
-	score                float64
+	ruleRef
+	message             message
+	pkg, fixed          string
+	level, word, unread string
+	apart               string // of the whole message
+	names               []string
+	invocation          int
+	uri, within         string
+	artifact            int
+	score               float64
 }
 
 // keep takes a result, unless it is none that counts: one that was accepted, that is gone since the baseline, or that says
@@ -74,22 +78,31 @@ func (run *sarifRun) keep(r *sarifResult) error {
 		return nil
 	}
 	kept := result{
-		ruleID: clean(first(string(r.RuleID), string(r.Rule.ID)), maxID), level: string(r.Level), word: r.Properties.word(),
-		message: clean(string(r.Message.Text), maxTitle), score: r.Properties.score(), names: r.Properties.names(),
-		component: r.Rule.Component, rule: index(r.RuleIndex), artifact: -1,
+		ruleRef: ruleRef{clean(first(string(r.RuleID), string(r.Rule.ID)), maxID), index(r.RuleIndex), r.Rule.Component},
+		message: r.Message.message(), names: r.Properties.names(), level: clean(string(r.Level), maxID),
+		invocation: index(r.Provenance.Invocation), artifact: -1,
 	}
-	kept.apart = marked(Finding{}, string(r.Message.Text)).apart
-	if kept.rule < 0 {
-		kept.rule = index(r.Rule.Index)
+	kept.score, kept.word, kept.unread = r.Properties.rated()
+	kept.apart = marked(Finding{}, append([]string{string(r.Message.Text), string(r.Message.ID)}, r.Message.Arguments...)...).apart
+	if kept.index < 0 {
+		kept.index = index(r.Rule.Index)
 	}
 	if m := trivyMessage.FindStringSubmatch(string(r.Message.Text)); m != nil {
-		kept.pkg = join(m[1], m[2])
+		kept.pkg = clean(join(m[1], m[2]), maxPlace)
 	}
+	if m := trivyFixed.FindStringSubmatch(string(r.Message.Text)); m != nil {
+		kept.fixed = clean(m[1], maxID)
+	}
+	texts := append(slices.Concat(kept.names, kept.message.arguments), kept.id, kept.message.text, kept.message.id, kept.pkg)
 	if len(r.Locations) == 0 {
 		r.Locations = []sarifLocation{{}}
 	}
 	for _, l := range r.Locations {
-		run.results = append(run.results, kept.at(l))
+		at := kept.at(l)
+		run.results = append(run.results, at)
+		if err := run.into.take(append(texts, at.uri)...); err != nil {
+			return err
+		}
 		if err := over(len(run.results), "results"); err != nil {
 			return err
 		}
@@ -118,8 +131,11 @@ func (r result) at(l sarifLocation) result {
 	return r
 }
 
-// trivyMessage is how Trivy names the package in a result's message.
-var trivyMessage = regexp.MustCompile(`^Package: (\S+)\s+Installed Version: (\S+)\s`)
+// trivyMessage is how Trivy names the package in a result's message, and trivyFixed the version that mends it.
+var (
+	trivyMessage = regexp.MustCompile(`^Package: (\S+)\s+Installed Version: (\S+)\s`)
+	trivyFixed   = regexp.MustCompile(`(?m)^Fixed Version: *(\S.*)$`)
+)
 
 // cutLast cuts s around the last sep, with something on both sides.
 func cutLast(s, sep string) (before, after string, found bool) {
@@ -138,26 +154,38 @@ func index(i *int) int {
 }
 
 func (run *sarifRun) finding(r result) Finding {
-	rule := run.rule(r)
+	at := run.rule(r.ruleRef)
+	override := run.levels[overridden{at, "", r.invocation}]
+	if at == nil {
+		override = run.levels[overridden{nil, r.id, r.invocation}]
+	}
+	text := run.words(r.message, at, run.find(r.component))
+	rule := rule{}
+	if at != nil {
+		rule = *at
+	}
 	if r.uri == "" && r.artifact >= 0 && r.artifact < len(run.artifacts) {
 		r.uri = run.artifacts[r.artifact]
 	}
 	f := Finding{
-		Severity: first(r.word, rule.word, r.level, rule.level, "warning"), // the last is the standard's default
+		Severity: first(r.word, rule.word, r.level, override, rule.level, "warning"), // the last is the standard's default
 		CVSS:     cmp.Or(r.score, rule.score),
 		Package:  r.pkg,
 		Location: strings.Trim(r.uri+":"+r.within, ":"),
+		FixedIn:  r.fixed,
+		URL:      rule.url,
+		Vector:   first(r.unread, rule.unread),
 		apart:    r.apart,
 	}
 	if f.CVSS > 0 {
 		f.Severity = rating(f.CVSS)
 	}
-	f.ID, f.Aliases = identify(slices.Concat([]string{first(r.ruleID, rule.id, r.message)}, r.names, rule.aliases)...)
-	switch f.Title = first(rule.title, r.message); { // the message tells two results of a rule apart
+	f.ID, f.Aliases = identify(slices.Concat([]string{first(r.id, rule.id, text)}, r.names, rule.aliases)...)
+	switch f.Title = first(rule.title, text); { // the message tells two results of a rule apart
 	case cveIn(f.ID) == "":
-		f.Title = first(r.message, rule.title)
-	case f.Package == "" && r.message != "" && r.message != f.Title:
-		f.Title += ": " + r.message
+		f.Title = first(text, rule.title)
+	case f.Package == "" && text != "" && text != f.Title:
+		f.Title += ": " + text
 	}
 	return f
 }

@@ -4,14 +4,8 @@
 package findings
 
 import (
-	"slices"
 	"strconv"
 	"strings"
-
-	gocvss20 "github.com/pandatix/go-cvss/20"
-	gocvss30 "github.com/pandatix/go-cvss/30"
-	gocvss31 "github.com/pandatix/go-cvss/31"
-	gocvss40 "github.com/pandatix/go-cvss/40"
 )
 
 // severity translates a scanner's word; a number counts as a CVSS score. What nobody knows is unknown.
@@ -57,63 +51,4 @@ func rating(score float64) string {
 		return "low"
 	}
 	return "info"
-}
-
-// scores collects the CVSS base scores that a scanner gives for one finding.
-type scores struct{ newer, v2 float64 }
-
-// add takes one score with its vector, of which either may be missing. Version 2 is kept apart.
-func (s *scores) add(version string, score number, vector string) {
-	value := score.within(10)
-	if value == 0 {
-		value = baseScore(vector)
-	}
-	if strings.HasPrefix(version, "2") || version == "" && vector != "" && !strings.HasPrefix(vector, "CVSS:") {
-		s.v2 = max(s.v2, value)
-		return
-	}
-	s.newer = max(s.newer, value)
-}
-
-// best is the highest of versions 3 and 4; version 2 counts where there is nothing newer.
-func (s *scores) best() float64 {
-	if s.newer > 0 {
-		return s.newer
-	}
-	return s.v2
-}
-
-// baseScore computes the base score of a vector of CVSS 2.0, 3.0, 3.1 or 4.0; 0 when it is none.
-func baseScore(vector string) float64 {
-	vector = strings.TrimSpace(vector)
-	version, _, _ := strings.Cut(strings.TrimPrefix(vector, "CVSS:"), "/")
-	switch version {
-	case "4.0":
-		if v, err := gocvss40.ParseVector(baseOf(vector)); err == nil {
-			return v.Score()
-		}
-	case "3.1":
-		if v, err := gocvss31.ParseVector(vector); err == nil {
-			return v.BaseScore()
-		}
-	case "3.0":
-		if v, err := gocvss30.ParseVector(vector); err == nil {
-			return v.BaseScore()
-		}
-	default:
-		if v, err := gocvss20.ParseVector(strings.Trim(vector, "()")); err == nil {
-			return v.BaseScore()
-		}
-	}
-	return 0
-}
-
-// baseOf leaves the eleven base metrics of a version 4 vector: what others say of threat and environment is not part of a
-// base score.
-func baseOf(vector string) string {
-	base := []string{"CVSS", "AV", "AC", "AT", "PR", "UI", "VC", "VI", "VA", "SC", "SI", "SA"}
-	return strings.Join(slices.DeleteFunc(strings.Split(vector, "/"), func(metric string) bool {
-		name, _, _ := strings.Cut(metric, ":")
-		return !slices.Contains(base, name)
-	}), "/")
 }

@@ -51,7 +51,7 @@ func TestBaseScore(t *testing.T) {
 		"9.8":                        0,
 		"AV:N/AC:L/Au:N/C:X/I:N/A:C": 0,
 	} {
-		if got := baseScore(vector); got != want {
+		if got, _, _ := baseScore(vector, ""); got != want {
 			t.Errorf("%s: got %v, want %v", vector, got, want)
 		}
 	}

@@ -61,7 +61,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			each: func(i int) string { return fmt.Sprintf(`{"VulnerabilityID":"t-%d","Description":"%s"},`, i, blob) },
 		},
 		"grype": {
-			head: `{"source":[`, tail: `0],"matches":[]}`,
+			head: `{"unknown":[`, tail: `0],"matches":[]}`,
 			each: func(int) string { return "[\"" + blob + "\"]," },
 		},
 		"sarif": {
@@ -73,7 +73,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			each: func(i int) string { return fmt.Sprintf(`{"id":"t-%d","details":"%s"},`, i, blob) },
 		},
 		"nmap": {
-			head: `<nmaprun scanner="nmap">`, tail: `<runstats><finished exit="success"/></runstats></nmaprun>`,
+			head: `<nmaprun scanner="nmap"><scaninfo/>`, tail: `<runstats><finished exit="success"/></runstats></nmaprun>`,
 			each: func(int) string { return "<host><address addr='::1'/><os output='" + blob + "'/></host>" },
 		},
 	} {

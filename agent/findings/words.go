@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -101,6 +102,7 @@ func identify(names ...string) (id string, aliases []string) {
 			id = cveIn(name)
 		}
 	}
+	seen := map[string]bool{"": true}
 	for _, name := range names {
 		if cve := cveIn(name); strings.EqualFold(cve, name) {
 			name = cve
@@ -108,9 +110,10 @@ func identify(names ...string) (id string, aliases []string) {
 		if id == "" {
 			id = name
 		}
-		if name != "" && name != id && !slices.Contains(aliases, name) {
+		if name != id && !seen[name] {
 			aliases = append(aliases, name)
 		}
+		seen[name] = true
 	}
 	return id, aliases
 }
@@ -149,6 +152,27 @@ func cut(s string, most int) string {
 		s = s[:len(s)-1]
 	}
 	return s + mark
+}
+
+// link returns an address of the web that a reader may follow; "" for what is none. One that is too long is none when cut.
+func link(s string) string {
+	s = strings.TrimSpace(s)
+	u, err := url.Parse(s)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || clean(s, maxPlace) != s || strings.ContainsAny(s, " <>\"") {
+		return ""
+	}
+	return s
+}
+
+// versions puts commas between versions, each once.
+func versions(all []string) string {
+	var some []string
+	for _, v := range all {
+		if v != "" && !slices.Contains(some, v) && len(some) < 16 {
+			some = append(some, v)
+		}
+	}
+	return strings.Join(some, ", ")
 }
 
 // join puts a space between what is not empty.

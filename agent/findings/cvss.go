@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package findings
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+
+	gocvss20 "github.com/pandatix/go-cvss/20"
+	gocvss30 "github.com/pandatix/go-cvss/30"
+	gocvss31 "github.com/pandatix/go-cvss/31"
+	gocvss40 "github.com/pandatix/go-cvss/40"
+)
+
+// scores collects the CVSS base scores that a scanner gives for one finding.
+type scores struct {
+	newer, v2 float64
+	unread    string // the first vector that cannot be read
+}
+
+// add takes one score with its vector, of which either may be missing. Version 2 is kept apart.
+func (s *scores) add(version string, score number, vector string) {
+	value := score.within(10)
+	base, kind, ok := baseScore(vector, version)
+	if value == 0 {
+		value = base
+	}
+	if n := parseNumber(vector).within(10); value == 0 && n > 0 { // a score in the vector's place
+		value, ok = n, true
+	}
+	if !ok && value == 0 && strings.TrimSpace(vector) != "" {
+		s.unread = cmp.Or(s.unread, clean(vector, maxPlace))
+	}
+	if cmp.Or(kind, version) == "2" || kind == "" && strings.HasPrefix(version, "2.") {
+		s.v2 = max(s.v2, value)
+		return
+	}
+	s.newer = max(s.newer, value)
+}
+
+// merge adds what others have collected.
+func (s *scores) merge(o scores) {
+	s.newer, s.v2, s.unread = max(s.newer, o.newer), max(s.v2, o.v2), cmp.Or(s.unread, o.unread)
+}
+
+// best is the highest of versions 3 and 4; version 2 counts where there is nothing newer.
+func (s *scores) best() float64 {
+	if s.newer > 0 {
+		return s.newer
+	}
+	return s.v2
+}
+
+// metrics are the base metrics of each version, in the order that its specification wants. Those of 3.0 and 3.1 are the same.
+var metrics = []struct {
+	version, prefix string
+	sign            string // a metric that no other version has
+	names           []string
+}{
+	{"2", "", "AU", []string{"AV", "AC", "AU", "C", "I", "A"}},
+	{"3", "CVSS:3.1/", "S", []string{"AV", "AC", "PR", "UI", "S", "C", "I", "A"}},
+	{"4", "CVSS:4.0/", "VC", []string{"AV", "AC", "AT", "PR", "UI", "VC", "VI", "VA", "SC", "SI", "SA"}},
+}
+
+var vectorPrefix = regexp.MustCompile(`^CVSS[^/]*[/#]`)
+
+// baseScore computes the base score of a vector, and says of which version it is; ok is false when it is none. Its metrics, and
+// not its prefix, tell the version, for data bases have the prefix of another one, or none. They have the metrics in any order,
+// in small letters, and with signs left over at their ends, too. What a vector says beyond the base metrics does not count.
+// version is what stands beside the vector, and tells 3.0 from 3.1.
+func baseScore(vector, version string) (score float64, kind string, ok bool) {
+	vector = strings.ToUpper(strings.Trim(strings.TrimSpace(vector), "()[]\"'"))
+	prefix := vectorPrefix.FindString(vector)
+	values := map[string]string{}
+	for part := range strings.SplitSeq(strings.TrimPrefix(vector, prefix), "/") {
+		name, value, _ := strings.Cut(strings.Trim(part, " \t:;,."), ":")
+		if name, value = strings.TrimSpace(name), strings.TrimSpace(value); values[name] != "" && values[name] != value {
+			return 0, "", false
+		}
+		values[name] = value
+	}
+	for _, m := range metrics {
+		if values[m.sign] == "" {
+			continue
+		}
+		var parts []string
+		for _, name := range m.names {
+			if name == "AU" {
+				name = "Au"
+			}
+			parts = append(parts, name+":"+values[strings.ToUpper(name)])
+		}
+		whole := m.prefix + strings.Join(parts, "/")
+		switch {
+		case m.version == "2":
+			if v, err := gocvss20.ParseVector(whole); err == nil {
+				return v.BaseScore(), m.version, true
+			}
+		case m.version == "4":
+			if v, err := gocvss40.ParseVector(whole); err == nil {
+				return v.Score(), m.version, true
+			}
+		case strings.Contains(prefix, "3.0") || !strings.Contains(prefix, "3.") && version == "3.0":
+			if v, err := gocvss30.ParseVector("CVSS:3.0/" + strings.TrimPrefix(whole, m.prefix)); err == nil {
+				return v.BaseScore(), m.version, true
+			}
+		default:
+			if v, err := gocvss31.ParseVector(whole); err == nil {
+				return v.BaseScore(), m.version, true
+			}
+		}
+		return 0, "", false
+	}
+	return 0, "", false
+}
