@@ -51,6 +51,7 @@ type named struct {
 	Aliases  []string `expr:"aliases"`
 	EPSS     float64  `expr:"epss"`
 	KEV      bool     `expr:"kev"`
+	FixedIn  string   `expr:"fixed_in"`
 }
 
 // condition is an expression of the configuration that is true or false.
@@ -210,5 +211,5 @@ func (e evidence) environment() known {
 }
 
 func nameOf(f findings.Finding) named {
-	return named{f.ID, f.Severity, f.CVSS, f.Title, f.Package, f.Location, f.Aliases, f.EPSS, f.KEV}
+	return named{f.ID, f.Severity, f.CVSS, f.Title, f.Package, f.Location, f.Aliases, f.EPSS, f.KEV, f.FixedIn}
 }

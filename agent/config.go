@@ -104,7 +104,8 @@ const defaultText = `{{.Asset}} is at high risk, found in task {{.Task}}.
 {{.Count}} finding{{if ne .Count 1}}s{{end}}: {{.Critical}} critical, {{.High}} high, {{.Medium}} medium, {{.Low}} low{{if .Unknown}}, {{.Unknown}} of unknown severity{{end}}{{if .TopCVSS}}; CVSS up to {{.TopCVSS}}{{end}}.
 Why: {{.Because}}
 {{range .Findings}}
-- {{.ID}} ({{.Severity}}{{if .CVSS}}, CVSS {{.CVSS}}{{end}}{{if .EPSS}}, EPSS {{.EPSS}}{{end}}{{if .KEV}}, known to be exploited{{end}}) {{.Title}}{{if .Package}} in {{.Package}}{{end}}{{if .Location}} at {{.Location}}{{end}}{{end}}`
+- {{.ID}} ({{.Severity}}{{if .CVSS}}, CVSS {{.CVSS}}{{end}}{{if .EPSS}}, EPSS {{.EPSS}}{{end}}{{if .KEV}}, known to be exploited{{end}}) {{.Title}}{{if .Package}} in {{.Package}}{{end}}{{if .Location}} at {{.Location}}{{end}}{{if .FixedIn}}, fixed in {{.FixedIn}}{{end}}{{if .URL}}
+  {{.URL}}{{end}}{{end}}`
 
 // longest is how long the work on one asset may take at most: every attempt of every step to its time-out. It is an hour at
 // least.

@@ -36,6 +36,7 @@ type figures struct {
 	Low      int     `json:"low"`
 	Info     int     `json:"info"`
 	Unknown  int     `json:"unknown"`
+	Unread   int     `json:"unread,omitempty"` // findings without a score whose CVSS vector cannot be read
 }
 
 // floors are the lowest scores of each severity in CVSS 3.1 and 4.0 (the qualitative severity rating scale of their
@@ -53,6 +54,9 @@ func figuresOf(all []findings.Finding) figures {
 		}
 		f.MaxCVSS, f.TopCVSS = max(f.MaxCVSS, score), max(f.TopCVSS, one.CVSS)
 		f.KEV, f.EPSS = f.KEV || one.KEV, max(f.EPSS, one.EPSS)
+		if one.Vector != "" {
+			f.Unread++
+		}
 		if n := by[one.Severity]; n != nil {
 			*n++
 		} else {
@@ -69,6 +73,7 @@ type vulnFacts struct {
 	Omitted    int                `json:"omitted"`               // findings for which there was no room, the least severe
 	OmittedIDs []string           `json:"omitted_ids,omitempty"` // their CVEs, as far as there was room
 	Unlisted   int                `json:"unlisted,omitempty"`    // of those CVEs, how many there was no room for
+	Notes      []string           `json:"notes,omitempty"`       // what the scanner says that its findings leave open
 	Findings   []findings.Finding `json:"findings"`              // the most severe first
 }
 
@@ -94,8 +99,20 @@ func factsOf(all []findings.Finding) vulnFacts {
 	return f
 }
 
-// fitting cuts a list to a number of bytes as JSON, and tells how many were left out.
+// fitting cuts a list to a number of bytes as JSON, and tells how many were left out. Where there is no room for all, there is
+// none for their links.
 func fitting(all []findings.Finding, room int) (list []findings.Finding, omitted int) {
+	if list, omitted = filling(all, room); omitted == 0 {
+		return list, 0
+	}
+	bare := slices.Clone(all)
+	for i := range bare {
+		bare[i].URL = ""
+	}
+	return filling(bare, room)
+}
+
+func filling(all []findings.Finding, room int) (list []findings.Finding, omitted int) {
 	for i, f := range all {
 		b, err := encode(f)
 		if room -= len(b) + 1; err != nil || room < 0 {
@@ -165,7 +182,9 @@ func evidenceOf(t client.Ticket) (evidence, error) {
 
 // updated is a list in which the findings of another stand in place of those that are the same, and behind them.
 func updated(list, by []findings.Finding) []findings.Finding {
-	exactly := func(f findings.Finding) string { return f.ID + "\x00" + f.Package + "\x00" + f.Location + "\x00" + f.Title }
+	exactly := func(f findings.Finding) string {
+		return f.ID + "\x00" + f.Package + "\x00" + f.Location + "\x00" + f.Title
+	}
 	at := map[string]int{}
 	for i, f := range list {
 		at[exactly(f)] = i

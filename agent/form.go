@@ -26,7 +26,7 @@ type names struct {
 }
 
 var (
-	findingNames = names{[]string{"id", "severity", "cvss", "title", "package", "location", "aliases", "epss", "kev"}, false}
+	findingNames = names{[]string{"id", "severity", "cvss", "title", "package", "location", "aliases", "epss", "kev", "fixed_in", "url", "vector"}, false}
 	factsNames   = names{[]string{"findings", "kev", "epss"}, false}
 
 	findingsForm = form{"": {[]string{"findings"}, true}, ".findings[]": findingNames}

@@ -24,12 +24,12 @@ func TestWhatAProgramWritesIsReadStrictly(t *testing.T) {
 		`{"findings": [{"id": "A", "x": ` + nested(200) + `}]}`:    "it is nested more than 100 deep",
 		`{"findings": []} {"findings": [{"id": "CVE-2020-0001"}]}`: "cannot read the output as",
 	} {
-		if _, err := readFindings(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := readFindings(t.Context(), strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%.60s: %v, want %s", text, err, want)
 		}
 	}
-	all, err := readFindings(strings.NewReader("\ufeff" + `{"findings": [{"id": "A", "url": "x"}]}`))
-	if err != nil || len(all) != 1 {
+	all, err := readFindings(t.Context(), strings.NewReader("\ufeff"+`{"findings": [{"id": "A", "url": "x"}]}`))
+	if err != nil || len(all.Findings) != 1 {
 		t.Errorf("a whole one: %v, %v", all, err)
 	}
 	for text, want := range map[string]string{

@@ -32,7 +32,7 @@ type announced struct {
 
 // newText compiles a template of a notification.
 func newText(text string) (*template.Template, error) {
-	one := findings.Finding{ID: "CVE-2021-44228", Severity: "critical", CVSS: 10, Title: "x", Aliases: []string{"x"}}
+	one := findings.Finding{ID: "CVE-2021-44228", Severity: "critical", CVSS: 10, Title: "x", Aliases: []string{"x"}, FixedIn: "2", URL: "https://example.com/"}
 	return parseTemplate(text, announced{values: sample, Findings: []findings.Finding{one}})
 }
 

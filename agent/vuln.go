@@ -10,7 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"strings"
 
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
@@ -26,14 +26,14 @@ const plainFindings = "findings"
 func (j *job) vuln(ctx context.Context) (result, error) {
 	c := j.a.config.Step.Vuln
 	var out result
-	var found []findings.Finding
+	var report findings.Report
 	consume := func(r io.Reader) (err error) {
 		if c.Parse == "" {
 			out, err = readOwn(r)
 		} else if c.Parse == plainFindings {
-			found, err = readFindings(r)
+			report, err = readFindings(ctx, r)
 		} else {
-			found, err = findings.Parse(c.Parse, r)
+			report, err = findings.Read(ctx, c.Parse, r, c.OKExit)
 		}
 		return err
 	}
@@ -61,24 +61,26 @@ func (j *job) vuln(ctx context.Context) (result, error) {
 	if c.Parse == "" {
 		return ownVuln(out)
 	}
-	facts, err := encode(factsOf(found))
+	found := factsOf(report.Findings)
+	found.Notes = report.Notes
+	facts, err := encode(found)
 	if err != nil {
 		return result{}, err
 	}
-	return result{stateChecked, facts, figuresOf(found).sentence()}, nil
+	return result{stateChecked, facts, cutText(strings.Join(append([]string{found.sentence()}, found.Notes...), "; "), maxSummary)}, nil
 }
 
 // readFindings reads {"findings": […]} and nothing else: beside an error, an empty list would not say that nothing was found.
-func readFindings(r io.Reader) ([]findings.Finding, error) {
+func readFindings(ctx context.Context, r io.Reader) (findings.Report, error) {
 	doc, err := io.ReadAll(transform.NewReader(r, unicode.BOMOverride(transform.Nop)))
 	if err != nil {
-		return nil, err
+		return findings.Report{}, err
 	}
-	all, err := findings.Parse(plainFindings, bytes.NewReader(doc))
+	report, err := findings.Read(ctx, plainFindings, bytes.NewReader(doc), nil)
 	if err == nil {
 		err = findingsForm.check(doc)
 	}
-	return all, err
+	return report, err
 }
 
 // readReport reads a report that lies in a file.
@@ -87,16 +89,9 @@ func (j *job) readReport(limit int64, consume func(io.Reader) error) error {
 	if err != nil {
 		return permanent{err}
 	}
-	info, err := os.Stat(path) // opening a pipe would wait
+	f, err := findings.Open(path)
 	if err != nil {
-		return fmt.Errorf("cannot read the report: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("cannot read the report: %s is not a file", path)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("cannot read the report: %w", err)
+		return fmt.Errorf("cannot read the report %s: %w", path, err)
 	}
 	defer f.Close()
 	if err := consume(&limited{r: f, left: limit, limit: limit}); err != nil {
@@ -164,6 +159,9 @@ func (f figures) sentence() string {
 	}
 	if f.Unknown > 0 {
 		said += fmt.Sprintf(", %d of unknown severity", f.Unknown)
+	}
+	if f.Unread > 0 {
+		said += fmt.Sprintf(", %d with a CVSS vector that cannot be read", f.Unread)
 	}
 	if f.TopCVSS > 0 {
 		said += ", CVSS " + upTo + num(f.TopCVSS)

@@ -121,7 +121,11 @@ func (f assessFacts) explain(say func(string, ...any)) {
 		if one.CVSS > 0 {
 			score = "CVSS " + num(one.CVSS) + " "
 		}
-		say("  %s %s %s%s", one.ID, one.Severity, score, orElse(one.Package, one.Location))
+		mend := ""
+		if one.FixedIn != "" {
+			mend = ", fixed in " + one.FixedIn
+		}
+		say("  %s %s %s%s%s %s", one.ID, one.Severity, score, orElse(one.Package, one.Location), mend, one.URL)
 	}
 }
 

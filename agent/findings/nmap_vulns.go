@@ -128,7 +128,7 @@ func (s *scores) nmap(key, value string) {
 // latter with the scores behind it, two spaces between.
 func nmapReports(output string) []nmapReport {
 	var all []nmapReport
-	last := ""
+	last, referring := "", false
 	for line := range strings.SplitSeq(output, "\n") {
 		line = strings.TrimSpace(line)
 		key, value, _ := strings.Cut(line, ": ")
@@ -137,9 +137,12 @@ func nmapReports(output string) []nmapReport {
 		case key == "State" && len(all) > maxReports:
 			return all // too many
 		case key == "State":
+			referring = false
 			all = append(all, nmapReport{title: last, state: parts[0]})
 		case len(all) == 0:
-		case strings.HasPrefix(line, "http"):
+		case line == "References:":
+			referring = true
+		case referring && strings.HasPrefix(line, "http"):
 			all[len(all)-1].links = append(all[len(all)-1].links, line)
 		case key == "IDs":
 			for _, id := range parts {

@@ -40,13 +40,13 @@ func lasting(place string) string {
 	})
 }
 
-// made says whether characters are none of a word's: they have digits and letters, or nothing but digits.
+// made says whether characters are none of a word's: there are some digits among them, or one among letters of both sizes.
 func made(s string) bool {
-	digits := strings.Count(strings.Map(func(r rune) rune {
-		if r >= '0' && r <= '9' {
-			return '0'
+	digits := 0
+	for _, r := range s {
+		if r <= '9' {
+			digits++
 		}
-		return r
-	}, s), "0")
-	return digits > 2
+	}
+	return digits > 2 || digits > 0 && strings.ToLower(s) != s && strings.ToUpper(s) != s
 }

@@ -19,6 +19,8 @@ import (
 // severity is an error.
 type plain struct {
 	ID, Severity, Title, Package, Location text
+	FixedIn                                text `json:"fixed_in"`
+	URL, Vector                            text
 	CVSS, EPSS                             exact
 	KEV                                    bool `json:"kev"` // as an error names it
 	Aliases                                texts
@@ -95,7 +97,10 @@ func readPlain(raw json.RawMessage) (Finding, error) {
 	if word != "" && word != "unknown" && severity(word) == "unknown" {
 		return Finding{}, at(".severity", fmt.Errorf("is %q, should be one of %s", clean(word, 64), strings.Join(severities, ", ")))
 	}
-	f := Finding{Severity: word, Title: string(p.Title), Package: string(p.Package), Location: string(p.Location), KEV: p.KEV}
+	f := Finding{
+		Severity: word, Title: string(p.Title), Package: string(p.Package), Location: string(p.Location), KEV: p.KEV,
+		FixedIn: string(p.FixedIn), URL: string(p.URL), Vector: string(p.Vector),
+	}
 	f.ID, f.Aliases = identify(append([]string{string(p.ID)}, p.Aliases...)...)
 	var err error
 	if f.CVSS, err = p.CVSS.within("cvss", 10); err != nil {
