@@ -147,6 +147,7 @@ func (d *Daemon) serve(context.Context) error {
 	for _, l := range listeners {
 		serving.Go(func() { d.fail(server.Serve(l)) })
 	}
+	d.engine.Serving()
 	d.onStop("the socket", func(ctx context.Context) error {
 		d.engine.Drain()
 		limited, cancel := context.WithTimeout(ctx, callsLimit)

@@ -13,6 +13,15 @@ import (
 	"github.com/go-redsync/redsync/v4"
 )
 
+// Peer is the agent's side of a connection, as the kernel tells it.
+type Peer struct {
+	UID     uint32
+	PID     int
+	Groups  []uint32 // its groups when it connected
+	Process *Process // nil when it could not be opened
+	Foreign bool     // it is in another PID namespace: a pid that it names means nothing here
+}
+
 // ClaimRequest asks for a claim. The durations are checked against their limits by Claim.
 type ClaimRequest struct {
 	Asset     Asset
@@ -69,13 +78,13 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 		closeProcess(process)
 		return ClaimResult{}, &StoreError{Why: err.Error()}
 	}
-	if !e.claims.reserve(r.Peer.Account(), e.MaxPerUID) {
+	if !e.claims.reserve(r.Peer.UID, e.MaxPerUID) {
 		closeProcess(process)
 		return ClaimResult{}, fmt.Errorf("%w: %d are held; finish or release some", ErrTooManyClaims, e.MaxPerUID)
 	}
 	c := &claim{
 		id: rand.Text(), nonce: rand.Text(), ticket: TicketID{r.Asset, r.Task}, flow: flow,
-		uid: r.Peer.UID, owner: r.Peer.Owner(), account: r.Peer.Account(), caller: r.Peer.PID, heartbeat: r.Heartbeat, maxHold: r.MaxHold, process: process,
+		uid: r.Peer.UID, caller: r.Peer.PID, heartbeat: r.Heartbeat, maxHold: r.MaxHold, process: process,
 		status: Held, ended: make(chan struct{}),
 	}
 	if process != nil {
@@ -88,7 +97,7 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 		err = context.Cause(ctx)
 	}
 	if err != nil || !granted {
-		e.claims.unreserve(c.account)
+		e.claims.unreserve(c.uid)
 		closeProcess(process)
 		return ClaimResult{Ticket: ticket, Next: []Next{}}, err
 	}
@@ -97,8 +106,8 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 	<-e.keep(c, e.now())
 	e.claims.add(c)
 	e.processes.add(c)
-	e.dog.schedule(c, c.renewAt)
-	v := c.view(e.now())
+	e.dog.follow(c)
+	v := e.view(c)
 	return ClaimResult{Claim: &v, Ticket: ticket, Next: flow.Next(ticket.State)}, nil
 }
 
@@ -177,7 +186,7 @@ func (e *Engine) take(ctx context.Context, c *claim) (Ticket, bool, error) {
 	now := e.now()
 	c.started, c.since = now, time.Now().Round(time.Millisecond).UTC()
 	c.trusted, c.renewAt = sent+e.TTL-e.margin, sent+jitter(e.TTL/3)
-	c.sign = e.dog.clock()
+	c.sign, c.noted = e.dog.at(now).clock, now
 	if now >= c.trusted { // slept between lock and answer: nothing may be promised any more
 		why := "it answered too slowly for the lock's ttl"
 		e.audit(ctx, AuditEvent{Kind: AuditLost, Ticket: c.ticket, Token: c.token, Agent: c.agent, Reason: "expired: " + why})

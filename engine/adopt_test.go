@@ -150,6 +150,8 @@ func TestADowntimeIsNotTheAgentsSilence(t *testing.T) {
 	time.Sleep(2500 * time.Millisecond)
 	e = f.host("host-a", ttl)
 	<-e.Adopted()
+	time.Sleep(3500 * time.Millisecond) // that it does not serve yet is not the agent's silence either
+	e.Serving()
 	if v, err := e.GetClaim(got.Claim.ID, agent); err != nil || v.Status != Held {
 		t.Fatalf("got %+v, %v", v, err)
 	}

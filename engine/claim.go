@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -19,8 +20,6 @@ type claim struct {
 	ticket    TicketID
 	flow      *Flow
 	uid       uint32
-	owner     uint32 // whose it is: uid, but for a foreign root
-	account   uint32 // against whose limits it counts
 	pid       int    // that is watched; 0: none
 	caller    int    // the process that asked for the claim, or the one that it named
 	agent     string // caller/uid, as it stands in Redis
@@ -42,13 +41,39 @@ type claim struct {
 	sign     time.Duration // last sign of life, on the watchdog's clock
 	noted    time.Duration // CLOCK_BOOTTIME of the last sign of life that is in the journal
 	renewing bool
+	calls    int           // of the agent that are under way: it is not silent meanwhile
 	ending   bool          // a release or finish is under way: a lock that is gone is no loss
 	finished bool          // it was Finish that ended it
 	ended    chan struct{} // closes when the status is no longer held
 }
 
-// view is the claim at one moment of CLOCK_BOOTTIME.
-func (c *claim) view(now time.Duration) Claim {
+// cappedAt is when on CLOCK_BOOTTIME the claim has lasted as long as it may.
+func (c *claim) cappedAt() time.Duration { return c.started + c.maxHold }
+
+// silentLocked is when on CLOCK_BOOTTIME the claim's heartbeat runs out if no sign of life comes.
+func (c *claim) silentLocked(m moment) time.Duration {
+	sign := c.sign
+	switch {
+	case c.heartbeat == 0:
+		return math.MaxInt64
+	case c.calls > 0:
+		sign = m.clock
+	}
+	at := max(sign+c.heartbeat+m.now-m.clock, m.grace)
+	if m.pausing {
+		at = max(at, m.now+tick)
+	}
+	return at
+}
+
+// endLocked is when on CLOCK_BOOTTIME the claim ends if nothing comes in between: the least of its lock's trust, its heartbeat and its cap.
+func (c *claim) endLocked(m moment) time.Duration {
+	return min(c.trusted, c.cappedAt(), c.silentLocked(m))
+}
+
+// view is the claim at this moment.
+func (e *Engine) view(c *claim) Claim {
+	m := e.dog.at(e.now())
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	v := Claim{
@@ -56,9 +81,16 @@ func (c *claim) view(now time.Duration) Claim {
 		PID: c.pid, UID: c.uid, Heartbeat: c.heartbeat, MaxHold: c.maxHold,
 	}
 	if c.status == Held {
-		v.Trusted = max(c.trusted-now, 0)
+		v.Trusted = max(c.endLocked(m)-m.now, 0)
 	}
 	return v
+}
+
+// lockTrust is how long the claim can be relied upon whatever its heartbeat.
+func (e *Engine) lockTrust(c *claim) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return max(min(c.trusted, c.cappedAt())-e.now(), 0)
 }
 
 // lost is why the claim ended, or nil while it is held.

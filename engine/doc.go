@@ -24,16 +24,19 @@
 //
 //	send time of the last successful renewal + TTL − margin      margin = max(TTL/5, 200 ms)
 //
-// on CLOCK_BOOTTIME, which goes on during a suspend. The lock in Redis lives for a margin longer, counted from later, so a claim is
+// on CLOCK_BOOTTIME, which goes on during a suspend, and no longer than its heartbeat and its max_hold last: every answer tells the
+// least of the three, and each is looked at at its own time. The lock in Redis lives for a margin longer, counted from later, so a claim is
 // given up here before anyone else can be granted the asset. A renewal is due at a third of the TTL, give or take 10 %, and is
 // given a sixth of it. That a lock is gone is an answer; every other failure of a renewal is unknown, is tried again at a twelfth
 // of the TTL, and becomes a loss only when the trust has run out, then even with a call in flight.
 //
 // # What each loss means
 //
-//	process_exit  the watched process ended. The lock is freed at once.
+//	process_exit  the watched process ended. The lock is freed at once. So is that of a claim which is granted, or taken up again,
+//	              while the process ends.
 //	silent        no POST on the claim within its heartbeat. The agent may still be at work: it is told, renewal stops, and the lock
-//	              is freed one margin later. Time in which this daemon was stopped itself does not count.
+//	              is freed one margin later. What does not count: time in which this daemon was stopped itself; from a drain until the
+//	              next run serves; a call of the agent's that is under way. A watch that a drain ends leaves the heartbeat out.
 //	max_hold      the claim lasted as long as it may. As silent.
 //	expired       the trust ran out, because Redis did not answer or this host slept, and nobody is known to have the asset.
 //	taken         another grant is newer, or the lock carries another nonce; or Redis refused a write as stale.

@@ -181,6 +181,9 @@ func New(c Config) (*Engine, error) {
 func (e *Engine) Start() {
 	e.start.Do(func() {
 		records, stamp := e.remember()
+		if len(records) > 0 {
+			e.dog.pauseSilence()
+		}
 		e.spawn(func(ctx context.Context) { e.takeUpAll(ctx, records, stamp) })
 		e.spawn(e.dog.loop)
 		e.spawn(e.queue.hear)
@@ -209,8 +212,14 @@ func (e *Engine) remember() (records []record, stamp time.Duration) {
 // spawn runs a goroutine that Stop waits for; it must end when its context does.
 func (e *Engine) spawn(f func(context.Context)) { e.work.Go(func() { f(e.life) }) }
 
-// Drain stops new claims: Claim answers ErrDraining, waiting ones at once.
-func (e *Engine) Drain() { e.drain(ErrDraining) }
+// Serving says that calls are answered from now on. Until then no claim of an earlier run is judged silent.
+func (e *Engine) Serving() { e.dog.resumeSilence() }
+
+// Drain stops new claims: Claim answers ErrDraining, waiting ones at once. From then on no claim is judged silent.
+func (e *Engine) Drain() {
+	e.dog.pauseSilence()
+	e.drain(ErrDraining)
+}
 
 // Draining reports whether Drain was called.
 func (e *Engine) Draining() bool { return e.draining.Err() != nil }

@@ -33,7 +33,7 @@ func (e *Engine) liveness(r *ClaimRequest) (*Process, error) {
 	}
 	switch {
 	case r.PID != 0 && r.Peer.Foreign:
-		return nil, &InvalidError{"pid", "means nothing from a process that cannot be shown to be of this host's namespaces: leave it out, or give a heartbeat"}
+		return nil, &InvalidError{"pid", "means nothing from another PID namespace: leave it out, or give a heartbeat"}
 	case r.PID != 0:
 		p, err := OpenProcess(r.PID)
 		switch {
@@ -103,13 +103,16 @@ func idOf(p *Process) processID {
 	return processID{pid: p.PID(), start: p.StartTime()}
 }
 
-// add watches the claim's process, which now belongs to it.
+// add watches the claim's process, which now belongs to it. A claim whose process has ended meanwhile ends by that.
 func (p *processes) add(c *claim) {
 	if c.process == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if c.lost() != nil { // and remove, which lets go of the process, was called or comes
+		return
+	}
 	id := idOf(c.process)
 	w := p.byID[id]
 	if w == nil {
@@ -128,17 +131,13 @@ func (p *processes) remove(c *claim) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	defer c.process.Close()
 	id := idOf(c.process)
 	w := p.byID[id]
 	if w == nil {
 		return
 	}
-	if _, ok := w.claims[c]; !ok {
-		return
-	}
-	delete(w.claims, c)
-	c.process.Close()
-	if len(w.claims) == 0 {
+	if delete(w.claims, c); len(w.claims) == 0 {
 		delete(p.byID, id)
 		close(w.idle)
 	}
@@ -154,12 +153,11 @@ func (p *processes) watch(ctx context.Context, process *Process, id processID, w
 	case <-process.Exited():
 	}
 	p.mu.Lock()
-	var orphans []*claim
-	for c := range w.claims {
-		orphans = append(orphans, c)
+	if p.byID[id] == w { // from here on a further claim of this process begins a watch of its own, which ends at once
+		delete(p.byID, id)
 	}
 	p.mu.Unlock()
-	for _, c := range orphans {
+	for c := range w.claims {
 		if p.conclude(c, Lost, ReasonProcessExit) {
 			p.spawn(func(ctx context.Context) { p.dog.free(ctx, c) })
 		}

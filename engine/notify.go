@@ -51,6 +51,7 @@ func (e *Engine) Notify(ctx context.Context, id string, uid uint32, r Notificati
 	if r.Facts == nil {
 		r.Facts = json.RawMessage("{}")
 	}
+	defer e.calling(c)()
 	result, err := e.accept(ctx, c, r, channels)
 	if err != nil || r.Wait == 0 || result.Ticket.State != Notifying {
 		return result, err
@@ -117,7 +118,7 @@ func (e *Engine) intent(c *claim, r NotificationRequest, channels []Channel, run
 	in := outbox.Intent{
 		Ref: outbox.Ref{Ticket: c.ticket.String(), ID: rand.Text()}, Asset: string(c.ticket.Asset), Task: c.ticket.Task,
 		Run: run, Key: c.ticket.Key(run), Origin: outbox.Staged, At: n.At, Severity: r.Severity,
-		User: strconv.FormatUint(uint64(c.uid), 10), Token: c.token, Nonce: c.nonce, Agent: c.agent, Channels: map[string]outbox.Delivery{},
+		Token: c.token, Nonce: c.nonce, Agent: c.agent, Channels: map[string]outbox.Delivery{},
 	}
 	for _, ch := range channels {
 		body, err := e.Render(ch.Name, Message{

@@ -13,11 +13,14 @@ import (
 	"time"
 )
 
-// How long an ended claim can still be asked about, and how many of one account: no user's churn takes another's time.
+// Ended claims are remembered so long, and so many of them.
 const (
 	rememberFor  = 10 * time.Minute
 	rememberMost = 20_000
 )
+
+// noteShare is which part of a heartbeat may pass until a further sign of life is written into the journal.
+const noteShare = 10
 
 // registry knows the claims of this daemon: those that are held, and for a while those that ended.
 type registry struct {
@@ -27,7 +30,7 @@ type registry struct {
 	byID    map[string]*claim
 	byAsset map[Asset]map[*claim]struct{} // held
 	perUID  map[uint32]int                // held, and being claimed
-	past    map[uint32][]ended            // by account, oldest first
+	past    []ended                       // oldest first
 	awaited map[string]struct{}           // claims of an earlier run that are not decided about
 }
 
@@ -39,7 +42,6 @@ type ended struct {
 func newRegistry(m *metrics) *registry {
 	return &registry{
 		metrics: m, byID: map[string]*claim{}, byAsset: map[Asset]map[*claim]struct{}{}, perUID: map[uint32]int{},
-		past: map[uint32][]ended{},
 	}
 }
 
@@ -109,7 +111,7 @@ func (r *registry) add(c *claim) {
 func (r *registry) end(c *claim, now time.Duration) (forgotten []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.dropLocked(c.account)
+	r.dropLocked(c.uid)
 	delete(r.byAsset[c.ticket.Asset], c)
 	if len(r.byAsset[c.ticket.Asset]) == 0 {
 		delete(r.byAsset, c.ticket.Asset)
@@ -119,17 +121,11 @@ func (r *registry) end(c *claim, now time.Duration) (forgotten []string) {
 }
 
 func (r *registry) rememberLocked(c *claim, now time.Duration) (forgotten []string) {
-	r.past[c.account] = append(r.past[c.account], ended{c, now})
-	for account, past := range r.past {
-		n := 0
-		for n < len(past) && (len(past)-n > rememberMost || now-past[n].at > rememberFor) {
-			forgotten = append(forgotten, past[n].claim.id)
-			delete(r.byID, past[n].claim.id)
-			n++
-		}
-		if r.past[account] = past[n:]; n == len(past) {
-			delete(r.past, account)
-		}
+	r.past = append(r.past, ended{c, now})
+	for len(r.past) > rememberMost || len(r.past) > 0 && now-r.past[0].at > rememberFor {
+		forgotten = append(forgotten, r.past[0].claim.id)
+		delete(r.byID, r.past[0].claim.id)
+		r.past = r.past[1:]
 	}
 	return forgotten
 }
@@ -143,7 +139,7 @@ func (r *registry) recall(c *claim, at time.Duration) {
 	r.rememberLocked(c, at)
 }
 
-// get finds a claim that a Peer.Owner may use: its own, or anyone's for root.
+// get finds a claim that uid may use: its own, or anyone's for root.
 func (r *registry) get(id string, uid uint32) (*claim, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,7 +150,7 @@ func (r *registry) get(id string, uid uint32) (*claim, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: this daemon has none with that id, or it ended more than %s ago", ErrClaimNotFound, rememberFor)
 	}
-	if uid != 0 && uid != c.owner {
+	if uid != 0 && uid != c.uid {
 		return nil, fmt.Errorf("%w: the claim is another user's", ErrForbidden)
 	}
 	return c, nil
@@ -166,7 +162,7 @@ func (r *registry) held(uid uint32) []*claim {
 	defer r.mu.Unlock()
 	var list []*claim
 	for _, c := range r.byID {
-		if (uid == 0 || c.owner == uid) && c.lost() == nil {
+		if (uid == 0 || c.uid == uid) && c.lost() == nil {
 			list = append(list, c)
 		}
 	}
@@ -190,7 +186,7 @@ func (e *Engine) MostClaims() int { return e.claims.most() }
 func (e *Engine) Claims(uid uint32) []Claim {
 	list := []Claim{}
 	for _, c := range e.claims.held(uid) {
-		list = append(list, c.view(e.now()))
+		list = append(list, e.view(c))
 	}
 	return list
 }
@@ -202,7 +198,7 @@ func (e *Engine) GetClaim(id string, uid uint32) (Claim, error) {
 		return Claim{}, err
 	}
 	e.expire(c)
-	return c.view(e.now()), nil
+	return e.view(c), nil
 }
 
 // WatchClaim returns the claim when its status is or becomes other than held, at latest after min(wait, TTL/3) with the
@@ -217,12 +213,18 @@ func (e *Engine) WatchClaim(ctx context.Context, id string, uid uint32, wait tim
 	select {
 	case <-c.ended:
 	case <-timer.C:
-	case <-e.draining.Done(): // the answer is true, and the caller asks the next daemon
+	case <-e.draining.Done():
 	case <-ctx.Done():
-		return Claim{}, context.Cause(ctx)
+		if !e.Draining() {
+			return Claim{}, context.Cause(ctx)
+		}
 	}
 	e.expire(c)
-	return c.view(e.now()), nil
+	v := e.view(c)
+	if e.Draining() && v.Status == Held { // the caller asks the next run, and until that serves nothing is silence
+		v.Trusted = e.lockTrust(c)
+	}
+	return v, nil
 }
 
 // Heartbeat counts as a sign of life. Errors: as GetClaim, and *LostError when the claim ended. The other calls on a claim
@@ -235,7 +237,7 @@ func (e *Engine) Heartbeat(_ context.Context, id string, uid uint32) (Claim, err
 	if err := e.alive(c); err != nil {
 		return Claim{}, err
 	}
-	return c.view(e.now()), nil
+	return e.view(c), nil
 }
 
 // alive notes a sign of life, or says why the claim ended.
@@ -244,26 +246,51 @@ func (e *Engine) alive(c *claim) error {
 	if lost := c.lost(); lost != nil {
 		return lost
 	}
-	clock, now := e.dog.clock(), e.now()
+	m := e.dog.at(e.now())
 	c.mu.Lock()
-	c.sign = clock
-	note := c.heartbeat > 0 && now-c.noted > c.heartbeat/10
+	c.sign = m.clock
+	note := c.heartbeat > 0 && m.now-c.noted > c.heartbeat/noteShare
 	if note {
-		c.noted = now
+		c.noted = m.now
 	}
 	c.mu.Unlock()
 	if note {
-		e.keep(c, now)
+		e.keep(c, m.now)
 	}
 	return nil
 }
 
-// expire ends a claim whose trust has run out, before anyone relies on it: after a freeze the watchdog may come second.
-func (e *Engine) expire(c *claim) {
+// calling says that a call of the agent on the claim is under way until end is called, and that it is not silent meanwhile.
+func (e *Engine) calling(c *claim) (end func()) {
+	if c.heartbeat == 0 {
+		return func() {}
+	}
 	c.mu.Lock()
-	over := c.status == Held && e.now() >= c.trusted
+	c.calls++
 	c.mu.Unlock()
-	if over {
-		e.conclude(c, Lost, ReasonExpired)
+	return func() {
+		m := e.dog.at(e.now())
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.calls--
+		c.sign = m.clock
+	}
+}
+
+// expire ends a claim whose trust or time has run out, before anyone relies on it: after a freeze the watchdog may come second.
+func (e *Engine) expire(c *claim) {
+	now := e.now()
+	c.mu.Lock()
+	reason := Reason("")
+	switch {
+	case c.status != Held:
+	case now >= c.trusted:
+		reason = ReasonExpired
+	case now >= c.cappedAt():
+		reason = ReasonMaxHold
+	}
+	c.mu.Unlock()
+	if reason != "" {
+		e.conclude(c, Lost, reason)
 	}
 }

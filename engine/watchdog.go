@@ -33,8 +33,10 @@ type watchdog struct {
 	due     dueHeap
 	planned time.Duration // CLOCK_BOOTTIME when the loop means to be here again
 	beating int           // claims with a heartbeat in the heap
-	stalled time.Duration // for how long the daemon was stopped, in sum
+	stalled time.Duration // for how long the daemon was stopped or did not serve, in sum
 	grace   time.Duration // CLOCK_BOOTTIME until which silence is not judged
+	pausing bool          // silence is not counted: the daemon does not serve
+	paused  time.Duration // CLOCK_BOOTTIME since when
 
 	underway renewals
 	reported time.Duration // CLOCK_BOOTTIME of the last call of Progress
@@ -62,11 +64,51 @@ func newWatchdog(e *Engine) *watchdog {
 	return &watchdog{Engine: e, wake: make(chan struct{}, 1), underway: renewals{}}
 }
 
-// clock is CLOCK_BOOTTIME without the time in which the daemon was stopped.
-func (w *watchdog) clock() time.Duration {
+// moment is a time on the watchdog's clocks.
+type moment struct {
+	now     time.Duration // CLOCK_BOOTTIME
+	clock   time.Duration // the same without the time in which the daemon was stopped or did not serve
+	grace   time.Duration // CLOCK_BOOTTIME until which silence is not judged
+	pausing bool          // the clock stands
+}
+
+func (w *watchdog) at(now time.Duration) moment {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.now() - w.stalled
+	m := moment{now, now - w.stalled, w.grace, w.pausing}
+	if w.pausing {
+		m.clock = w.paused - w.stalled
+	}
+	return m
+}
+
+// pauseSilence stops the clock that silence is counted on, from a drain until the next run of the daemon serves.
+func (w *watchdog) pauseSilence() {
+	now := w.now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.pausing {
+		w.pausing, w.paused = true, now
+	}
+}
+
+// resumeSilence lets the clock go on. The calls that have waited are read first.
+func (w *watchdog) resumeSilence() {
+	now := w.now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.pausing {
+		w.pausing, w.stalled, w.grace = false, w.stalled+now-w.paused, now+graceAfter
+	}
+}
+
+// follow has a claim looked at when something of it is due.
+func (w *watchdog) follow(c *claim) {
+	m := w.at(w.now())
+	c.mu.Lock()
+	at := min(c.renewAt, c.endLocked(m))
+	c.mu.Unlock()
+	w.schedule(c, at)
 }
 
 // schedule has a claim looked at at a time. A claim may stand in the heap more than once; the extra look does no harm.
@@ -98,7 +140,9 @@ func (w *watchdog) loop(ctx context.Context) {
 	for {
 		now := w.now()
 		w.noticeStall(now)
-		w.journal.running(now)
+		if !w.at(now).pausing {
+			w.journal.running(now)
+		}
 		for _, c := range w.take(now) {
 			if at := w.look(c, now); at > 0 {
 				w.schedule(c, at)
@@ -120,7 +164,7 @@ func (w *watchdog) loop(ctx context.Context) {
 func (w *watchdog) noticeStall(now time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if late := now - w.planned; late > stallMin {
+	if late := now - w.planned; late > stallMin && !w.pausing {
 		w.stalled += late
 		w.grace = now + graceAfter
 	}
@@ -158,10 +202,7 @@ func (w *watchdog) pause(now time.Duration) time.Duration {
 
 // look does what is due for a claim and says when to look again; 0: never.
 func (w *watchdog) look(c *claim, now time.Duration) time.Duration {
-	w.mu.Lock()
-	clock, grace := now-w.stalled, w.grace
-	w.mu.Unlock()
-
+	m := w.at(now)
 	c.mu.Lock()
 	if c.status != Held {
 		defer c.mu.Unlock()
@@ -172,27 +213,22 @@ func (w *watchdog) look(c *claim, now time.Duration) time.Duration {
 		w.spawn(func(ctx context.Context) { w.free(ctx, c) })
 		return 0
 	}
-	silent := c.sign + c.heartbeat
-	capped := c.started + c.maxHold
+	next := c.endLocked(m)
 	switch {
 	case now >= c.trusted:
 		c.mu.Unlock()
 		w.conclude(c, Lost, ReasonExpired)
 		return 0
-	case now >= capped:
+	case now >= c.cappedAt():
 		c.mu.Unlock()
 		w.conclude(c, Lost, ReasonMaxHold)
 		return now + w.margin
-	case c.heartbeat > 0 && clock >= silent && now >= grace:
+	case now >= next:
 		c.mu.Unlock()
 		w.conclude(c, Lost, ReasonSilent)
 		return now + w.margin
 	}
 	defer c.mu.Unlock()
-	next := min(c.trusted, capped)
-	if c.heartbeat > 0 {
-		next = min(next, max(silent+now-clock, grace))
-	}
 	if !c.renewing && now >= c.renewAt {
 		c.renewing = true
 		w.begin(c, now)

@@ -84,14 +84,14 @@ func bubble(t *testing.T, extend func() (any, error), change func(*claim), optio
 		ended: make(chan struct{}), started: e.now(),
 	}
 	c.lock = e.locks.NewMutex("lock", redsync.WithExpiry(e.TTL), redsync.WithValue("n"))
-	c.trusted, c.renewAt, c.sign = e.now()+e.TTL-e.margin, e.now()+e.TTL/3, e.dog.clock()
+	c.trusted, c.renewAt, c.sign = e.now()+e.TTL-e.margin, e.now()+e.TTL/3, e.dog.at(e.now()).clock
 	if change != nil {
 		change(c)
 	}
 	e.claims.reserve(agent, 10)
 	e.claims.add(c)
 	e.spawn(e.dog.loop)
-	e.dog.schedule(c, c.renewAt)
+	e.dog.follow(c)
 	t.Cleanup(func() {
 		_ = e.Stop(context.Background())
 		_ = box.Close()
@@ -172,7 +172,7 @@ func TestTheDeadlineHoldsWithACallInFlight(t *testing.T) {
 			t.Errorf("reason is %q, want %s", r, ReasonExpired)
 		}
 		time.Sleep(2 * time.Minute)
-		if v := c.view(e.now()); v.Status != Lost || v.Trusted != 0 {
+		if v := e.view(c); v.Status != Lost || v.Trusted != 0 {
 			t.Errorf("a late renewal revived it: %+v", v)
 		}
 	})
@@ -187,7 +187,7 @@ func TestTrustCountsFromTheSend(t *testing.T) {
 		sent := p.calls[0]
 		p.mu.Unlock()
 		want := e.TTL - e.margin - time.Since(sent)
-		if got := c.view(e.now()).Trusted; got > want || got < want-time.Second {
+		if got := e.view(c).Trusted; got > want || got < want-time.Second {
 			t.Errorf("trusted for %s, want %s", got, want)
 		}
 	})
@@ -274,7 +274,7 @@ func TestAStopRightAfterTheClaimIsNoticed(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		c.mu.Lock()
-		c.sign = e.dog.clock()
+		c.sign = e.dog.at(e.now()).clock
 		c.mu.Unlock()
 		e.dog.schedule(&claim{heartbeat: 2 * time.Second, status: Lost}, e.now()+2*time.Second)
 		p.stopped.Store(int64(3 * time.Second))

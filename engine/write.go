@@ -147,6 +147,7 @@ func (e *Engine) Release(ctx context.Context, id string, uid uint32) error {
 		}
 		return lost
 	}
+	defer e.calling(c)()
 	defer e.endCall(c)()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
@@ -181,6 +182,7 @@ func (e *Engine) write(ctx context.Context, c *claim, s script, what refusal, mo
 	if err != nil {
 		return reply{}, err
 	}
+	defer e.calling(c)()
 	c.writes.Lock()
 	defer c.writes.Unlock()
 	if err := e.alive(c); err != nil {

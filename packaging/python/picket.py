@@ -277,7 +277,7 @@ class Claim:
             self.released = True
 
     def heartbeat(self) -> float:
-        """Give a sign of life. It returns for how many seconds the claim can be relied upon."""
+        """Give a sign of life. It returns for how many seconds the claim can be relied upon: its lock, its heartbeat, its max_hold."""
         sent = _boottime()
         return self._trust(self._client.call("POST", "/v1/claims/%s/heartbeat" % self.id)["claim"], sent)
 

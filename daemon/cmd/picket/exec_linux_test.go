@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/picketd/picket/agent"
+	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -265,4 +266,20 @@ func TestExecGoesOnWhenTheCommandReleasedTheClaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.exits(3)
+}
+
+// TestG8_ACommandWhoseTimeIsOverIsTold, and why: the deadline of its heartbeat or its cap comes with the daemon's word.
+func TestG8_ACommandWhoseTimeIsOverIsTold(t *testing.T) {
+	t.Parallel()
+	h, err := startHost("told", redistest.Start(t).SocketPath(), "told", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.stop)
+	for flag, reason := range map[string]string{"--heartbeat": "silent", "--max-hold": "max_hold"} {
+		out, _ := exec.Command("picket", "exec", "--socket", h.socket, flag, "1s", reason, "t", "--", "sleep", "60").CombinedOutput()
+		if want := "(" + reason + "): the command is ended"; !strings.Contains(string(out), want) {
+			t.Errorf("%s: it says %s", flag, out)
+		}
+	}
 }

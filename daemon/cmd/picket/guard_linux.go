@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -34,7 +35,7 @@ type guard struct {
 // run runs the command to its end and returns its exit code, or 124 when the claim was lost.
 func (g *guard) run(path string, argv, env []string) (int, error) {
 	// The answer to a claim that had to wait does not tell when the trust began: ask once more.
-	switch first := g.look(); {
+	switch first := g.look(time.Second, 0); {
 	case first.Lost != "":
 		g.lost = first.Lost
 		return exitLost, exitf(exitLost, "the claim on %s was lost (%s) before the command was started", g.claim.Ticket, first.Lost)
@@ -100,7 +101,7 @@ func (g *guard) attend(ch *child, clock *agent.Alarm, signals <-chan os.Signal, 
 		if stopped && ch.foreground && g.lost == "" {
 			ch.suspend()
 			// The command stood still as well, so its claim may be looked at anew before the deadline is.
-			s, sig = g.look(), syscall.SIGCONT
+			s, sig = g.look(time.Second, 0), syscall.SIGCONT
 			g.deadline = max(g.deadline, s.Deadline)
 			clock.Set(g.deadline)
 		}
@@ -112,7 +113,7 @@ func (g *guard) attend(ch *child, clock *agent.Alarm, signals <-chan os.Signal, 
 			}
 		case g.released:
 		case now >= g.deadline:
-			g.end(ch, clock, "no answer from the daemon for as long as it could be trusted")
+			g.end(ch, clock, "")
 		case s.Lost != "":
 			g.end(ch, clock, s.Lost)
 		case s.Released:
@@ -129,20 +130,24 @@ func (g *guard) attend(ch *child, clock *agent.Alarm, signals <-chan os.Signal, 
 	}
 }
 
-// end begins to end the command. It has two thirds of the margin for it, counted from the deadline at latest.
+// end begins to end the command. It has two thirds of the margin for it, counted from the deadline at latest. A reason that is not
+// known, because the deadline came first, is asked for meanwhile.
 func (g *guard) end(ch *child, clock *agent.Alarm, reason string) {
-	g.lost = reason
 	g.killAt = min(agent.Boottime(), g.deadline) + g.margin*2/3
-	fmt.Fprintf(g.errs, "picket: the claim on %s was lost (%s): the command is ended\n", clean(g.claim.Ticket), clean(reason))
 	ch.terminate()
+	if reason == "" {
+		reason = cmp.Or(g.look(g.margin/3, g.margin/6).Lost, "no answer from the daemon for as long as it could be trusted")
+	}
+	g.lost = reason
+	fmt.Fprintf(g.errs, "picket: the claim on %s was lost (%s): the command is ended\n", clean(g.claim.Ticket), clean(reason))
 	clock.Set(g.killAt)
 }
 
-// look asks once what the daemon says of the claim, and does not wait long for it.
-func (g *guard) look() agent.Sight {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+// look asks once what the daemon says of the claim, which may wait for the claim's end, and does not wait longer than limit.
+func (g *guard) look(limit, wait time.Duration) agent.Sight {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	return agent.Look(ctx, g.client, g.claim.ID, 0)
+	return agent.Look(ctx, g.client, g.claim.ID, wait)
 }
 
 // forwarded are the signals that are passed on to the command's group, but for those that this process was told to ignore
