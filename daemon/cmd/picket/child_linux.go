@@ -8,23 +8,19 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"os/signal"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
-	"golang.org/x/term"
 
 	"github.com/picketd/picket/agent"
 )
 
-// child is the command that exec runs, leader of a process group of its own.
+// child is the command that exec runs.
 type child struct {
-	cmd        *exec.Cmd
-	foreground bool // it was given the terminal of this process group
-
-	ended   <-chan struct{} // closes when the leader has ended and can be reaped
-	stopped <-chan struct{} // the leader was stopped
+	cmd      *exec.Cmd
+	terminal bool            // it shares this process' group, and its terminal
+	ended    <-chan struct{} // closes when it has ended and can be reaped
 }
 
 // findProgram returns the path of a command, as a shell would find it.
@@ -44,60 +40,58 @@ func cannotRun(name string, err error) error {
 	return exitf(exitCannotRun, "cannot run %s: %v", name, errors.Unwrap(err))
 }
 
-// startChild starts a command. The caller's thread must live as long as the command: PDEATHSIG goes off when the thread that
-// forked ends, not the process.
+// startChild starts a command. Without a terminal it leads a process group of its own. On a terminal it stays in this process'
+// group, as under nice: the group may be a pipeline's, in which others read the terminal too, and the terminal sends Ctrl-C and
+// Ctrl-Z to all of it. The caller's thread must live as long as the command: PDEATHSIG goes off when the thread that forked
+// ends, not the process.
 func startChild(path string, argv, env []string) (*child, error) {
-	ch := &child{foreground: inForeground()}
+	// Whoever loses its parent among the command's descendants becomes a child of this process, so that all of them are found.
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return nil, exitf(exitInternal, "cannot look after what the command leaves behind: %v", err)
+	}
+	ch := &child{terminal: onTerminal()}
 	ch.cmd = &exec.Cmd{
 		Path: path, Args: argv, Env: env, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		SysProcAttr: &syscall.SysProcAttr{
-			Setpgid: true, Pdeathsig: syscall.SIGKILL, Foreground: ch.foreground, Ctty: unix.Stdin,
-		},
+		SysProcAttr: &syscall.SysProcAttr{Setpgid: !ch.terminal, Pdeathsig: syscall.SIGKILL},
 	}
 	if err := ch.cmd.Start(); err != nil {
 		return nil, cannotRun(argv[0], err)
 	}
-	if ch.foreground {
-		signal.Ignore(syscall.SIGTTOU) // or taking the terminal back would stop this process; after Start, so that it is not inherited
-	}
-	ended, stopped := make(chan struct{}), make(chan struct{})
-	ch.ended, ch.stopped = ended, stopped
+	ended := make(chan struct{})
+	ch.ended = ended
 	go func() {
 		defer close(ended)
-		for {
-			var info unix.Siginfo
-			err := unix.Waitid(unix.P_PID, ch.pid(), &info, unix.WEXITED|unix.WSTOPPED|unix.WNOWAIT, nil)
-			switch {
-			case err == unix.EINTR:
-			case err != nil || info.Code != cldStopped:
-				return // it has ended, and stays a zombie until reap, so that its id is not used again
-			default:
-				_ = unix.Waitid(unix.P_PID, ch.pid(), &info, unix.WSTOPPED|unix.WNOHANG, nil)
-				stopped <- struct{}{}
-			}
-		}
+		for unix.Waitid(unix.P_PID, ch.pid(), nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+		} // it has ended, and stays a zombie until reap, so that its id is not used again
 	}()
 	return ch, nil
 }
 
-// cldStopped is CLD_STOPPED, the si_code of a child that was stopped; the system call package has no name for it.
-const cldStopped = 5
-
 func (ch *child) pid() int { return ch.cmd.Process.Pid }
 
-// signal sends s to the whole process group.
-func (ch *child) signal(s syscall.Signal) { _ = unix.Kill(-ch.pid(), s) }
+// signal sends s to the command and all its descendants.
+func (ch *child) signal(s syscall.Signal) {
+	for _, pid := range descendants() {
+		_ = unix.Kill(pid, s)
+	}
+}
 
-// terminate asks the whole process group to end, those that are stopped too.
+// forward passes a signal on. On a terminal the command has those of its keys already, with the rest of the group.
+func (ch *child) forward(s syscall.Signal) {
+	if !ch.terminal || s != unix.SIGINT && s != unix.SIGQUIT {
+		ch.signal(s)
+	}
+}
+
+// terminate asks the command and all its descendants to end, those that are stopped too.
 func (ch *child) terminate() {
 	ch.signal(unix.SIGTERM)
 	ch.signal(unix.SIGCONT)
 }
 
-// reap takes the ended leader away and returns its exit code: its own, or 128 + the signal that ended it.
+// reap takes the ended command away and returns its exit code: its own, or 128 + the signal that ended it.
 func (ch *child) reap() int {
 	_ = ch.cmd.Wait() // the state below says what became of it
-	ch.takeTerminal()
 	status := ch.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if status.Signaled() {
 		return exitSignal + int(status.Signal())
@@ -105,62 +99,46 @@ func (ch *child) reap() int {
 	return status.ExitStatus()
 }
 
-// sweep waits until nobody is left in the group of the reaped leader, at latest until a moment of CLOCK_BOOTTIME, then kills
-// who is.
+// sweep waits until nobody is left of the reaped command's descendants, at latest until a moment of CLOCK_BOOTTIME, then kills
+// who is, until nobody is.
 func (ch *child) sweep(until time.Duration) {
-	for unix.Kill(-ch.pid(), 0) == nil {
+	for left := descendants(); len(left) > 0; left = descendants() {
 		if agent.Boottime() >= until {
 			ch.signal(unix.SIGKILL)
-			return
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 }
 
-// inForeground reports whether this process' group has the terminal. Without one it is 0, and so is a group whose leader is outside
-// this PID namespace.
-func inForeground() bool {
-	group := terminalGroup()
-	return group != 0 && group == unix.Getpgrp()
-}
-
-// terminalGroup returns the process group that has the terminal on standard input, or 0 when it is none.
-func terminalGroup() int {
-	if !term.IsTerminal(unix.Stdin) {
-		return 0
-	}
-	group, err := unix.IoctlGetInt(unix.Stdin, unix.TIOCGPGRP)
+// onTerminal reports whether this process has a terminal that controls it.
+func onTerminal() bool {
+	tty, err := os.Open("/dev/tty")
 	if err != nil {
-		return 0
+		return false
 	}
-	return group
+	_ = tty.Close()
+	return true
 }
 
-// takeTerminal gives the child's terminal back to this process group.
-func (ch *child) takeTerminal() {
-	if terminalGroup() == ch.pid() {
-		_ = unix.IoctlSetPointerInt(unix.Stdin, unix.TIOCSPGRP, unix.Getpgrp())
-	}
-}
-
-// suspend stops this process group like the child's, so that the shell which started it takes over, and returns when it goes
-// on. A group that no shell looks after is not stopped by this.
+// suspend answers Ctrl-Z: it stops the command with all its descendants, so that nothing works on unguarded, and then this
+// process, and returns when that goes on. Where no shell could let it go on, it does nothing.
 func (ch *child) suspend() {
-	ch.takeTerminal()
-	resumed := make(chan os.Signal, 1)
-	signal.Notify(resumed, syscall.SIGCONT)
-	defer signal.Stop(resumed)
-	_ = unix.Kill(0, unix.SIGTSTP)
-	select {
-	case <-resumed:
-	case <-time.After(time.Second):
+	if orphaned() {
+		return
 	}
+	ch.signal(unix.SIGSTOP)
+	_ = unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGSTOP) // this very thread, so that it does not run on before it stops
 }
 
-// resume gives the child the terminal, if this group has it, and lets it go on.
-func (ch *child) resume() {
-	if inForeground() {
-		_ = unix.IoctlSetPointerInt(unix.Stdin, unix.TIOCSPGRP, ch.pid())
+// orphaned reports whether no parent in this session looks after this process' group (POSIX: orphaned process group).
+func orphaned() bool {
+	group, _ := unix.Getpgid(0)
+	session, _ := unix.Getsid(0)
+	for pid := os.Getppid(); pid > 0; pid = parentOf(pid) {
+		if g, err := unix.Getpgid(pid); err != nil || g != group {
+			s, err := unix.Getsid(pid)
+			return err != nil || s != session
+		}
 	}
-	ch.signal(unix.SIGCONT)
+	return true
 }

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,7 +36,8 @@ func startExec(t *testing.T, f *fakeDaemon, script string) *execution {
 	e := &execution{t: t, dir: t.TempDir()}
 	e.cmd = exec.Command("picket", "exec", "--socket", f.socket, "web-01", "w1", "--", "sh", "-c", script)
 	e.cmd.Dir, e.cmd.Stderr = e.dir, &e.errs
-	e.cmd.WaitDelay = 5 * time.Second // for a test that leaves processes with its pipe behind
+	e.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal
+	e.cmd.WaitDelay = 5 * time.Second                      // for a test that leaves processes with its pipe behind
 	if err := e.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -175,6 +177,32 @@ func TestF4_ALostClaimEndsTheWholeGroup(t *testing.T) {
 	}
 	if n := f.read(func() int { return f.released }); n != 0 {
 		t.Errorf("a lost claim was released %d times", n)
+	}
+}
+
+// Who loses its parent becomes picket exec's, and leaves no zombie behind when it ends.
+func TestExecReapsOrphans(t *testing.T) {
+	t.Parallel()
+	e := startExec(t, startFake(t), `sh -c '(sleep 0.2; sh -c "echo \$PPID" > orphan; sleep 0.1) &'; while [ ! -e end ]; do sleep 0.02; done`)
+	orphan := e.pid("orphan")
+	eventually(t, "the orphan is reaped", func() bool { return !exists(fmt.Sprintf("/proc/%d", orphan))() })
+	if err := os.WriteFile(filepath.Join(e.dir, "end"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e.exits(0)
+}
+
+// Who left the group, with a session of its own, or whose parent has ended, works under the claim all the same.
+func TestF4_ALostClaimEndsWhoLeftTheGroup(t *testing.T) {
+	t.Parallel()
+	f := startFake(t)
+	e := startExec(t, f, `sh -c '(trap "" TERM; setsid sh -c "trap \"\" TERM; echo \$\$ > member; while :; do sleep 0.02; done") &'
+		while [ ! -s member ]; do sleep 0.02; done; echo $$ > leader; while :; do sleep 0.02; done`)
+	leader, member := e.pid("leader"), e.pid("member")
+	f.lose("taken")
+	e.exits(exitLost)
+	if !gone(leader) || !gone(member) {
+		t.Error("a process of the command is left")
 	}
 }
 

@@ -59,6 +59,10 @@ func (g *guard) run(path string, argv, env []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	signal.Notify(signals, syscall.SIGCHLD)
+	if ch.terminal {
+		signal.Notify(signals, syscall.SIGTSTP)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	sights, watched, deadline := make(chan agent.Sight), make(chan struct{}), g.deadline
 	go func() {
@@ -79,7 +83,6 @@ func (g *guard) attend(ch *child, clock *agent.Alarm, signals <-chan os.Signal, 
 	for {
 		var s agent.Sight
 		var sig os.Signal
-		var stopped bool
 		select {
 		case <-ch.ended:
 			code := ch.reap()
@@ -94,11 +97,9 @@ func (g *guard) attend(ch *child, clock *agent.Alarm, signals <-chan os.Signal, 
 			}
 			s = seen
 		case sig = <-signals:
-		case <-ch.stopped:
-			stopped = true
 		case <-clock.C:
 		}
-		if stopped && ch.foreground && g.lost == "" {
+		if sig == syscall.SIGTSTP && g.lost == "" {
 			ch.suspend()
 			// The command stood still as well, so its claim may be looked at anew before the deadline is.
 			s, sig = g.look(time.Second, 0), syscall.SIGCONT
@@ -122,10 +123,10 @@ func (g *guard) attend(ch *child, clock *agent.Alarm, signals <-chan os.Signal, 
 			g.deadline = s.Deadline
 			clock.Set(g.deadline)
 		}
-		if sig == syscall.SIGCONT {
-			ch.resume()
+		if sig == syscall.SIGCHLD {
+			reapOrphans(ch.pid())
 		} else if sig != nil {
-			ch.signal(sig.(syscall.Signal))
+			ch.forward(sig.(syscall.Signal))
 		}
 	}
 }
@@ -150,7 +151,7 @@ func (g *guard) look(limit, wait time.Duration) agent.Sight {
 	return agent.Look(ctx, g.client, g.claim.ID, wait)
 }
 
-// forwarded are the signals that are passed on to the command's group, but for those that this process was told to ignore
+// forwarded are the signals that are passed on to the command and its descendants, but for those that this process was told to ignore
 // (nohup) and its command with it.
 func forwarded() []os.Signal {
 	var signals []os.Signal
