@@ -43,6 +43,8 @@ var arrows = map[string][]string{
 	"examples/agent-small":   {"sockapi/client"},
 	"examples/receiver-go":   {},
 	"packaging":              {},
+	"proof/claim":            {},
+	"proof/delivery":         {},
 }
 
 // onlyIn says where a library may be imported, so that what it is good for stays behind one door. Tests are free.

@@ -13,15 +13,6 @@ import (
 	"github.com/go-redsync/redsync/v4"
 )
 
-// Peer is the agent's side of a connection, as the kernel tells it.
-type Peer struct {
-	UID     uint32
-	PID     int
-	Groups  []uint32 // its groups when it connected
-	Process *Process // nil when it could not be opened
-	Foreign bool     // it is in another PID namespace: a pid that it names means nothing here
-}
-
 // ClaimRequest asks for a claim. The durations are checked against their limits by Claim.
 type ClaimRequest struct {
 	Asset     Asset
@@ -78,13 +69,13 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 		closeProcess(process)
 		return ClaimResult{}, &StoreError{Why: err.Error()}
 	}
-	if !e.claims.reserve(r.Peer.UID, e.MaxPerUID) {
+	if !e.claims.reserve(r.Peer.Account(), e.MaxPerUID) {
 		closeProcess(process)
 		return ClaimResult{}, fmt.Errorf("%w: %d are held; finish or release some", ErrTooManyClaims, e.MaxPerUID)
 	}
 	c := &claim{
 		id: rand.Text(), nonce: rand.Text(), ticket: TicketID{r.Asset, r.Task}, flow: flow,
-		uid: r.Peer.UID, caller: r.Peer.PID, heartbeat: r.Heartbeat, maxHold: r.MaxHold, process: process,
+		uid: r.Peer.UID, owner: r.Peer.Owner(), account: r.Peer.Account(), caller: r.Peer.PID, heartbeat: r.Heartbeat, maxHold: r.MaxHold, process: process,
 		status: Held, ended: make(chan struct{}),
 	}
 	if process != nil {
@@ -97,7 +88,7 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 		err = context.Cause(ctx)
 	}
 	if err != nil || !granted {
-		e.claims.unreserve(c.uid)
+		e.claims.unreserve(c.account)
 		closeProcess(process)
 		return ClaimResult{Ticket: ticket, Next: []Next{}}, err
 	}

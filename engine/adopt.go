@@ -81,7 +81,8 @@ func (e *Engine) revive(r record) *claim {
 		flow = assetInference
 	}
 	c := &claim{
-		id: r.ID, nonce: r.Nonce, token: r.Token, ticket: TicketID{r.Asset, r.Task}, flow: flow, uid: r.UID, pid: r.PID,
+		id: r.ID, nonce: r.Nonce, token: r.Token, ticket: TicketID{r.Asset, r.Task}, flow: flow, uid: r.UID, owner: cmp.Or(r.Owner, r.UID),
+		account: cmp.Or(r.Account, r.Owner, r.UID), pid: r.PID,
 		caller: r.Caller, agent: fmt.Sprintf("%d/%d", r.Caller, r.UID), heartbeat: r.Heartbeat, maxHold: r.MaxHold, since: r.Since,
 		started: r.Started, status: Held, ended: make(chan struct{}),
 	}
@@ -120,7 +121,7 @@ func (e *Engine) takeUp(ctx context.Context, c *claim, r record, stamp time.Dura
 	silence := max(stamp-r.Sign-r.Heartbeat/noteShare, 0)
 	c.sign, c.noted = e.dog.at(sent).clock-silence, r.Sign
 	c.trusted, c.renewAt = sent+e.TTL-e.margin, sent+jitter(e.TTL/3)
-	e.claims.reserve(c.uid, 1<<31-1)
+	e.claims.reserve(c.account, 1<<31-1)
 	e.claims.add(c)
 	e.saw(c.ticket.Asset, c.token)
 	switch {
@@ -146,7 +147,7 @@ func (e *Engine) Awaiting() int { return e.claims.awaiting() }
 func (e *Engine) keep(c *claim, sign time.Duration) <-chan struct{} {
 	r := record{
 		ID: c.id, Nonce: c.nonce, Token: c.token, Asset: c.ticket.Asset, Task: c.ticket.Task, Flow: c.flow.Name, UID: c.uid,
-		PID: c.pid, Caller: c.caller, Heartbeat: c.heartbeat, MaxHold: c.maxHold, Since: c.since, Started: c.started, Sign: sign,
+		Owner: c.owner, Account: c.account, PID: c.pid, Caller: c.caller, Heartbeat: c.heartbeat, MaxHold: c.maxHold, Since: c.since, Started: c.started, Sign: sign,
 	}
 	if c.process != nil {
 		r.Watched, r.Start = true, c.process.StartTime()

@@ -20,6 +20,8 @@ type claim struct {
 	ticket    TicketID
 	flow      *Flow
 	uid       uint32
+	owner     uint32 // whose it is: uid, but for a foreign root
+	account   uint32 // against whose limits it counts
 	pid       int    // that is watched; 0: none
 	caller    int    // the process that asked for the claim, or the one that it named
 	agent     string // caller/uid, as it stands in Redis

@@ -25,6 +25,8 @@ type record struct {
 	Task      string        `json:"task"`
 	Flow      string        `json:"flow"`
 	UID       uint32        `json:"uid"`
+	Owner     uint32        `json:"owner,omitempty"`   // 0: UID
+	Account   uint32        `json:"account,omitempty"` // 0: Owner
 	Watched   bool          `json:"watched,omitempty"` // it hangs on a process
 	PID       int           `json:"pid,omitempty"`     // of that; 0: it has none in this namespace, and cannot be found again
 	Start     uint64        `json:"start,omitempty"`   // of the process, so that a pid used again is not taken for it

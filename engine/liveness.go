@@ -33,7 +33,7 @@ func (e *Engine) liveness(r *ClaimRequest) (*Process, error) {
 	}
 	switch {
 	case r.PID != 0 && r.Peer.Foreign:
-		return nil, &InvalidError{"pid", "means nothing from another PID namespace: leave it out, or give a heartbeat"}
+		return nil, &InvalidError{"pid", "means nothing from a process that cannot be shown to be of this host's namespaces: leave it out, or give a heartbeat"}
 	case r.PID != 0:
 		p, err := OpenProcess(r.PID)
 		switch {

@@ -118,7 +118,7 @@ func (e *Engine) intent(c *claim, r NotificationRequest, channels []Channel, run
 	in := outbox.Intent{
 		Ref: outbox.Ref{Ticket: c.ticket.String(), ID: rand.Text()}, Asset: string(c.ticket.Asset), Task: c.ticket.Task,
 		Run: run, Key: c.ticket.Key(run), Origin: outbox.Staged, At: n.At, Severity: r.Severity,
-		Token: c.token, Nonce: c.nonce, Agent: c.agent, Channels: map[string]outbox.Delivery{},
+		User: strconv.FormatUint(uint64(c.uid), 10), Token: c.token, Nonce: c.nonce, Agent: c.agent, Channels: map[string]outbox.Delivery{},
 	}
 	for _, ch := range channels {
 		body, err := e.Render(ch.Name, Message{

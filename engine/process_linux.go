@@ -34,6 +34,7 @@ type process struct {
 	uid     uint32
 	start   uint64
 	foreign bool
+	mapped  bool
 	pidfd   *os.File // nil: none to be had
 
 	exited chan struct{}      // closes when the process has ended
@@ -76,7 +77,8 @@ func (p *process) describeByPID(before procStat) error {
 	if err != nil {
 		return err
 	}
-	p.uid, p.start, p.foreign = status.uid, before.start, status.nsPid > 1
+	p.uid, p.start = status.uid, before.start
+	p.setNamespaces(status)
 	after, err := readProcStat(p.pid)
 	if err != nil {
 		return err
@@ -115,7 +117,7 @@ func (p *process) describeByFD(fd int) error {
 	if info.pid != p.pid {
 		return ErrNoProcess
 	}
-	p.foreign = info.nsPid > 1 || p.pid == 0
+	p.setNamespaces(info)
 	if p.pid != 0 {
 		stat, err := readProcStat(p.pid)
 		if err != nil {
@@ -150,8 +152,17 @@ func (p *process) UID() uint32 { return p.uid }
 // others of this boot. It is 0 when the process has no pid here.
 func (p *process) StartTime() uint64 { return p.start }
 
-// Foreign says whether the process lives in another PID namespace than this one, where the pids that it knows mean nothing.
+// Foreign says whether the process could not be shown to live in this PID namespace and this user namespace.
 func (p *process) Foreign() bool { return p.foreign }
+
+// Mapped says whether the process could not be shown to live in this user namespace.
+func (p *process) Mapped() bool { return p.mapped }
+
+// setNamespaces is told whether the process is one of this host. What cannot be read counts against it.
+func (p *process) setNamespaces(s procStatus) {
+	p.mapped = p.pid == 0 || !sameUsers(p.pid)
+	p.foreign = p.mapped || s.nsPid != 1
+}
 
 // Retain returns another handle on the same process.
 func (p *process) Retain() *Process {

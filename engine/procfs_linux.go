@@ -97,6 +97,21 @@ func parseProcStatus(b []byte) (procStatus, error) {
 	return s, nil
 }
 
+// sameUsers reports whether a process is seen to be in this process' user namespace. Only a privileged reader may see the namespace
+// itself; the maps, as they are seen from here, anyone may: those of a namespace within this one lack users of it.
+func sameUsers(pid int) bool {
+	for _, file := range []string{"uid_map", "gid_map"} {
+		theirs, err := readProc(fmt.Sprintf("/proc/%d/%s", pid, file))
+		ours, ownErr := readProc("/proc/self/" + file)
+		if err != nil || ownErr != nil || !bytes.Equal(theirs, ours) {
+			return false
+		}
+	}
+	theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/user", pid))
+	ours, ownErr := os.Readlink("/proc/self/ns/user")
+	return err != nil || ownErr != nil || theirs == ours
+}
+
 // readProc reads a file of a process. Its error is ErrNoProcess when there is none.
 func readProc(path string) ([]byte, error) {
 	b, err := os.ReadFile(path)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Ended claims are remembered so long, and so many of them.
+// How long an ended claim can still be asked about, and how many of one account: no user's churn takes another's time.
 const (
 	rememberFor  = 10 * time.Minute
 	rememberMost = 20_000
@@ -30,7 +30,7 @@ type registry struct {
 	byID    map[string]*claim
 	byAsset map[Asset]map[*claim]struct{} // held
 	perUID  map[uint32]int                // held, and being claimed
-	past    []ended                       // oldest first
+	past    map[uint32][]ended            // by account, oldest first
 	awaited map[string]struct{}           // claims of an earlier run that are not decided about
 }
 
@@ -42,6 +42,7 @@ type ended struct {
 func newRegistry(m *metrics) *registry {
 	return &registry{
 		metrics: m, byID: map[string]*claim{}, byAsset: map[Asset]map[*claim]struct{}{}, perUID: map[uint32]int{},
+		past: map[uint32][]ended{},
 	}
 }
 
@@ -111,7 +112,7 @@ func (r *registry) add(c *claim) {
 func (r *registry) end(c *claim, now time.Duration) (forgotten []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.dropLocked(c.uid)
+	r.dropLocked(c.account)
 	delete(r.byAsset[c.ticket.Asset], c)
 	if len(r.byAsset[c.ticket.Asset]) == 0 {
 		delete(r.byAsset, c.ticket.Asset)
@@ -121,11 +122,17 @@ func (r *registry) end(c *claim, now time.Duration) (forgotten []string) {
 }
 
 func (r *registry) rememberLocked(c *claim, now time.Duration) (forgotten []string) {
-	r.past = append(r.past, ended{c, now})
-	for len(r.past) > rememberMost || len(r.past) > 0 && now-r.past[0].at > rememberFor {
-		forgotten = append(forgotten, r.past[0].claim.id)
-		delete(r.byID, r.past[0].claim.id)
-		r.past = r.past[1:]
+	r.past[c.account] = append(r.past[c.account], ended{c, now})
+	for account, past := range r.past {
+		n := 0
+		for n < len(past) && (len(past)-n > rememberMost || now-past[n].at > rememberFor) {
+			forgotten = append(forgotten, past[n].claim.id)
+			delete(r.byID, past[n].claim.id)
+			n++
+		}
+		if r.past[account] = past[n:]; n == len(past) {
+			delete(r.past, account)
+		}
 	}
 	return forgotten
 }
@@ -139,7 +146,7 @@ func (r *registry) recall(c *claim, at time.Duration) {
 	r.rememberLocked(c, at)
 }
 
-// get finds a claim that uid may use: its own, or anyone's for root.
+// get finds a claim that a Peer.Owner may use: its own, or anyone's for root.
 func (r *registry) get(id string, uid uint32) (*claim, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,7 +157,7 @@ func (r *registry) get(id string, uid uint32) (*claim, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: this daemon has none with that id, or it ended more than %s ago", ErrClaimNotFound, rememberFor)
 	}
-	if uid != 0 && uid != c.uid {
+	if uid != 0 && uid != c.owner {
 		return nil, fmt.Errorf("%w: the claim is another user's", ErrForbidden)
 	}
 	return c, nil
@@ -162,7 +169,7 @@ func (r *registry) held(uid uint32) []*claim {
 	defer r.mu.Unlock()
 	var list []*claim
 	for _, c := range r.byID {
-		if (uid == 0 || c.uid == uid) && c.lost() == nil {
+		if (uid == 0 || c.owner == uid) && c.lost() == nil {
 			list = append(list, c)
 		}
 	}

@@ -102,7 +102,9 @@
 // calls that come while another is being synced share the next one. Bodies are kept apart from what changes, what is due is read
 // from an index, and the numbers that Stats shows are counted once, when the file is opened.
 //
-// Past MaxSize, Stage and Adopt answer ErrFull; everything else may use the room beyond it, because it is what makes room.
+// Past MaxSize, Stage and Adopt answer ErrFull; everything else may use the room beyond it, because it is what makes room. Stage
+// answers it earlier to a user whose intents that are not closed take as much as is free: one user alone can fill half of the
+// outbox, and there is always room for another.
 // On a full disk any write may fail with the system's ENOSPC and leaves the file as it was before.
 // Writable finds that out for a daemon that would have nothing to write otherwise.
 //

@@ -189,3 +189,57 @@ func TestFull_ADiskWithoutRoomIsAnErrorAndPasses(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// One user's notifications that nobody takes leave room for another's, over a restart too, and those that are closed count no more.
+func TestFull_OneUserLeavesRoomForOthers(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "outbox.db")
+	s := open(t, path, Options{MaxSize: 4 << 20})
+	stage := func(user string, i int) error {
+		in := bulky(i)
+		in.User, in.ID = user, fmt.Sprintf("%s-%d", user, i)
+		in.Ticket = in.ID + "/w48"
+		return s.Stage(in)
+	}
+	fill := func(user string) (n int) {
+		t.Helper()
+		for ; ; n++ {
+			err := stage(user, n)
+			if err == nil {
+				continue
+			}
+			full, ok := errors.AsType[*FullError](err)
+			if !ok || full.User != user || !errors.Is(err, ErrFull) || !strings.Contains(err.Error(), "user "+user) {
+				t.Fatalf("user %s is refused after %d with %v", user, n, err)
+			}
+			return n
+		}
+	}
+	hog := fill("1001")
+	if err := s.Full(); err != nil {
+		t.Errorf("one user's share is used up, and the outbox says of itself %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, path, Options{MaxSize: 4 << 20})
+	if err := stage("1001", hog); !errors.Is(err, ErrFull) {
+		t.Errorf("after a restart it is %v", err)
+	}
+	other := fill("1002")
+	if hog < 100 || other < 50 || fill("1003") < 20 {
+		t.Errorf("the first got %d in, the second %d", hog, other)
+	}
+	if err := stage("", 0); err != nil {
+		t.Errorf("an administrator's is refused: %v", err)
+	}
+	for i := range hog {
+		ref := Ref{fmt.Sprintf("1001-%d/w48", i), fmt.Sprintf("1001-%d", i)}
+		if err := errors.Join(s.Commit(ref), s.Shut(ref)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := stage("1001", hog); err != nil {
+		t.Errorf("after all was closed: %v", err)
+	}
+}

@@ -53,7 +53,8 @@ type Intent struct {
 	Origin   Origin    `json:"origin"`
 	At       time.Time `json:"at"` // when it was staged or adopted
 	Severity string    `json:"severity"`
-	Content  []byte    `json:"-"` // the notification as JSON, as it stands on the ticket; what a staged intent is done again with
+	User     string    `json:"user,omitempty"` // the uid of the agent that asked, in decimal; empty for what is adopted or retried
+	Content  []byte    `json:"-"`              // the notification as JSON, as it stands on the ticket; what a staged intent is done again with
 
 	// Of the claim that staged it: what its fenced write is done again with. They leave when the intent is closed.
 	Token int64  `json:"token,omitempty"`

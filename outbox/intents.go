@@ -16,7 +16,8 @@ import (
 // maxName bounds in bytes what becomes part of a key; bbolt's keys hold 32 KiB.
 const maxName = 4096
 
-// Stage writes an intent that is not sendable. The ID must be fresh.
+// Stage writes an intent that is not sendable. The ID must be fresh. It answers ErrFull too when the intent's user has as much in
+// the outbox as is free.
 func (s *Store) Stage(in Intent) error {
 	if err := in.validate(); err != nil {
 		return err
@@ -26,6 +27,9 @@ func (s *Store) Stage(in Intent) error {
 		case err == nil:
 			return fmt.Errorf("cannot stage %s: the outbox has an intent with this id", in.ID)
 		case !errors.Is(err, ErrNotFound):
+			return err
+		}
+		if err := s.share(t, &in); err != nil {
 			return err
 		}
 		t.insert(in, Staged)
@@ -146,7 +150,7 @@ func (in *Intent) validate() error {
 func (t *tx) insert(in Intent, origin Origin) {
 	in.Origin = origin
 	in.At = wall(in.At)
-	h := &head{Intent: in}
+	h := &head{Intent: in, Size: in.size()}
 	t.putJSON(intentsBucket, []byte(in.ID), h)
 	t.put(ticketsBucket, h.ticketKey(), nil)
 	t.count(h, 1)
@@ -269,4 +273,7 @@ func (t *tx) count(h *head, n int) {
 		t.del(orderBucket, h.orderKey())
 	}
 	t.delta[h.Origin] += n
+	if h.Origin != Closed {
+		t.used[h.User] += int64(n) * h.Size
+	}
 }

@@ -33,6 +33,7 @@ var (
 type head struct {
 	Intent
 	ClosedAt time.Time `json:"closed_at,omitzero"`
+	Size     int64     `json:"size,omitempty"` // about what it takes in the file until it is closed, in bytes
 }
 
 func (h *head) ticketKey() []byte {
@@ -84,9 +85,10 @@ type tx struct {
 	*bolt.Tx
 	err     error
 	dirty   bool
-	delta   map[Origin]int // of intents
-	soonest time.Time      // of what was put into due; zero: nothing was
-	oldest  time.Time      // of what is ready afterwards
+	delta   map[Origin]int   // of intents
+	used    map[string]int64 // of Store.used
+	soonest time.Time        // of what was put into due; zero: nothing was
+	oldest  time.Time        // of what is ready afterwards
 }
 
 func (t *tx) put(bucket, key, value []byte) {

@@ -5,6 +5,7 @@ package outbox
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -21,19 +22,30 @@ func (s *Store) Stats() Stats { return *s.stats.Load() }
 
 // count counts the intents by their index: at the start, and when it is not known what a failed write left.
 func (s *Store) count(t *tx) error {
-	counts := map[Origin]int{}
+	counts, used := map[Origin]int{}, map[string]int64{}
 	if err := t.Bucket(orderBucket).ForEach(func(k, _ []byte) error {
 		for _, o := range []Origin{Staged, Committed, Adopted, Closed} {
-			if bytes.HasPrefix(k, []byte(o)) && len(k) > len(o)+8 {
-				counts[o]++
+			if !bytes.HasPrefix(k, []byte(o)) || len(k) <= len(o)+8 {
+				continue
+			}
+			counts[o]++
+			if o == Closed {
 				return nil
 			}
+			h, err := t.byID(string(k[len(o)+8:]))
+			switch {
+			case errors.Is(err, ErrNotFound):
+				return fmt.Errorf("%w: %q is in its order and not there", ErrDamaged, k)
+			case err == nil:
+				used[h.User] += h.Size
+			}
+			return err
 		}
 		return fmt.Errorf("%w: %q is in its order", ErrDamaged, k)
 	}); err != nil {
 		return err
 	}
-	s.counts = counts
+	s.counts, s.used = counts, used
 	s.publish(t.findOldest())
 	return nil
 }

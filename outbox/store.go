@@ -54,11 +54,12 @@ type Store struct {
 		sync.Mutex
 		ops []*op
 	}
-	limit  int            // bytes of the file when a growing op is written; guarded by turn
-	counts map[Origin]int // guarded by turn
-	broken error          // what a write panicked with; guarded by turn
-	closed bool           // guarded by turn
-	looked time.Time      // when it was last decided whether to compact; guarded by turn
+	limit  int              // bytes of the file when a growing op is written; guarded by turn
+	counts map[Origin]int   // guarded by turn
+	used   map[string]int64 // by user: the Size of the intents that are not closed; guarded by turn
+	broken error            // what a write panicked with; guarded by turn
+	closed bool             // guarded by turn
+	looked time.Time        // when it was last decided whether to compact; guarded by turn
 
 	failed atomic.Bool        // the last write did not come to the disk
 	full   atomic.Bool        // the last growing write was refused for MaxSize

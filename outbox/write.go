@@ -61,7 +61,7 @@ func (s *Store) commit(ops []*op) {
 				}
 			}
 		}
-		if o.grows && (o.err == nil || errors.Is(o.err, ErrFull)) {
+		if o.grows && (o.err == nil || errors.Is(o.err, ErrFull)) && !overShare(o.err) {
 			s.setFull(o.err)
 		}
 		close(o.done)
@@ -82,7 +82,7 @@ func (s *Store) update(ops []*op) error {
 			s.db.MaxSize = s.limit
 		}
 	}
-	t := &tx{delta: map[Origin]int{}}
+	t := &tx{delta: map[Origin]int{}, used: map[string]int64{}}
 	err := s.transact(t, ops)
 	if !errors.Is(err, errNothing) {
 		s.failed.Store(err != nil && !errors.Is(err, berrors.ErrMaxSizeReached))
@@ -92,13 +92,18 @@ func (s *Store) update(ops []*op) error {
 		for origin, n := range t.delta {
 			s.counts[origin] += n
 		}
+		for user, n := range t.used {
+			if s.used[user] += n; s.used[user] == 0 {
+				delete(s.used, user)
+			}
+		}
 		s.publish(t.oldest)
 		s.wake(t.soonest)
 		return nil
 	case errors.Is(err, errNothing):
 		return nil
 	case errors.Is(err, berrors.ErrMaxSizeReached):
-		return &FullError{int64(s.limit)}
+		return &FullError{MaxSize: int64(s.limit)}
 	case errors.Is(err, ErrDamaged):
 		s.broken = fmt.Errorf("cannot write the outbox %s: %w", s.path, err)
 		return s.broken

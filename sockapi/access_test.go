@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,11 +19,16 @@ import (
 // as makes a request as a user's, as if the kernel had said so.
 func (h *host) as(uid uint32, method, path, body string) reply {
 	h.Helper()
+	return h.asPeer(engine.Peer{UID: uid}, method, path, body)
+}
+
+func (h *host) asPeer(peer engine.Peer, method, path, body string) reply {
+	h.Helper()
 	req := httptest.NewRequest(method, path, strings.NewReader(body))
 	if body == "" {
 		req.Body = http.NoBody
 	}
-	w := h.server.record(req.WithContext(context.WithValue(req.Context(), peerKey{}, engine.Peer{UID: uid})))
+	w := h.server.record(req.WithContext(context.WithValue(req.Context(), peerKey{}, peer)))
 	return reply{status: w.Code, header: w.Header(), body: w.Body.String()}
 }
 
@@ -63,6 +69,36 @@ func TestOwner(t *testing.T) {
 	h.wants(h.as(0, "POST", path+"/steps", bodies["step"]), http.StatusOK)
 	h.wants(h.as(mine, "POST", path+"/steps", bodies["step"]), http.StatusOK)
 	h.wants(h.as(mine, "DELETE", path, ""), http.StatusNoContent)
+}
+
+// TestForeignRoot: root of another namespace sees its own claims alone, can act on no other, and is no admin.
+func TestForeignRoot(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	foreign := engine.Peer{UID: 0, Foreign: true}
+	claim := func(peer engine.Peer, asset string) string {
+		var got client.ClaimResponse
+		r := h.wants(h.asPeer(peer, "POST", "/v1/claims", `{"asset":"`+asset+`","task":"t","heartbeat":"1m"}`), http.StatusCreated)
+		must(t, json.Unmarshal([]byte(r.body), &got))
+		return "/v1/claims/" + got.Claim.ID
+	}
+	own := claim(foreign, "own")
+	for _, peer := range []engine.Peer{{UID: 0}, {UID: 1000}} {
+		others := claim(peer, "of-"+strconv.Itoa(int(peer.UID)))
+		h.refused(h.asPeer(foreign, "GET", others, ""), client.Forbidden)
+		h.refused(h.asPeer(foreign, "POST", others+"/steps", `{"step":"online","state":"ASSET_OFFLINE"}`), client.Forbidden)
+		h.refused(h.asPeer(foreign, "POST", others+"/finish", ""), client.Forbidden)
+		h.refused(h.asPeer(foreign, "DELETE", others, ""), client.Forbidden)
+		h.refused(h.asPeer(foreign, "DELETE", others+"?force=true", ""), client.Forbidden)
+	}
+	var list client.ClaimList
+	must(t, json.Unmarshal([]byte(h.wants(h.asPeer(foreign, "GET", "/v1/claims", ""), http.StatusOK).body), &list))
+	if len(list.Claims) != 1 {
+		t.Errorf("a foreign root sees %+v", list.Claims)
+	}
+	h.refused(h.asPeer(foreign, "POST", "/v1/locks/own/break", `{"reason":"r"}`), client.Forbidden)
+	h.wants(h.as(0, "POST", own+"/heartbeat", ""), http.StatusOK)
+	h.wants(h.asPeer(foreign, "DELETE", own, ""), http.StatusNoContent)
 }
 
 // documentedOwners are the calls on a claim.

@@ -13,7 +13,7 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
-// isAdmin reports whether a peer may make admin calls: root, and members of the admin group, of this PID namespace.
+// isAdmin reports whether a peer may make admin calls: root, and members of the admin group, of this host's namespaces.
 func (s *Server) isAdmin(p engine.Peer) bool {
 	if p.Foreign {
 		return false
@@ -52,7 +52,7 @@ func release(s *Server, c *call, q forceQuery, _ none) (answer, error) {
 	done := answer{status: http.StatusNoContent}
 	switch {
 	case q.Force != "true":
-		return done, s.engine.Release(c.request.Context(), c.id, c.peer.UID)
+		return done, s.engine.Release(c.request.Context(), c.id, c.peer.Owner())
 	case !s.isAdmin(c.peer):
 		return answer{}, errNotAdmin
 	}

@@ -48,7 +48,7 @@ type claimed struct {
 }
 
 func listClaims(s *Server, c *call, _, _ none) (answer, error) {
-	claims := s.engine.Claims(c.peer.UID)
+	claims := s.engine.Claims(c.peer.Owner())
 	list := client.ClaimList{Claims: make([]client.Claim, len(claims))}
 	for i, one := range claims {
 		list.Claims[i] = wireClaim(one)
@@ -63,11 +63,11 @@ type waitQuery struct {
 
 func getClaim(s *Server, c *call, q waitQuery, _ none) (answer, error) {
 	if q.Wait == "" {
-		return claimAnswer(s.engine.GetClaim(c.id, c.peer.UID))
+		return claimAnswer(s.engine.GetClaim(c.id, c.peer.Owner()))
 	}
 	ctx, stop := s.untilDrained(c.request.Context())
 	defer stop()
-	got, err := s.engine.WatchClaim(ctx, c.id, c.peer.UID, duration(q.Wait))
+	got, err := s.engine.WatchClaim(ctx, c.id, c.peer.Owner(), duration(q.Wait))
 	if err != nil && errors.Is(context.Cause(ctx), engine.ErrDraining) {
 		err = engine.ErrDraining
 	}
@@ -75,7 +75,7 @@ func getClaim(s *Server, c *call, q waitQuery, _ none) (answer, error) {
 }
 
 func heartbeat(s *Server, c *call, _ none, _ empty) (answer, error) {
-	return claimAnswer(s.engine.Heartbeat(c.request.Context(), c.id, c.peer.UID))
+	return claimAnswer(s.engine.Heartbeat(c.request.Context(), c.id, c.peer.Owner()))
 }
 
 func claimAnswer(got engine.Claim, err error) (answer, error) {

@@ -34,8 +34,13 @@ func openAPI(table []route, version string) (http.Handler, error) {
 func describe(table []route, version string) *huma.OpenAPI {
 	schemas := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	doc := &huma.OpenAPI{
-		OpenAPI:    "3.1.0",
-		Info:       &huma.Info{Title: "Picket", Version: version, Description: documentText},
+		OpenAPI: "3.1.0",
+		Info: &huma.Info{
+			Title: "Picket", Version: version, Description: documentText,
+			License: &huma.License{Name: "Apache License 2.0", Identifier: "Apache-2.0"},
+		},
+		Servers:    []*huma.Server{{URL: "http://picket", Description: "The daemon of this host, on its Unix socket; the name is not looked up."}},
+		Security:   []map[string][]string{}, // the kernel says who calls; nothing in a request does
 		Components: &huma.Components{Schemas: schemas},
 	}
 	d := describer{schemas}
@@ -63,14 +68,19 @@ func (d describer) operation(r route) *huma.Operation {
 	op := &huma.Operation{
 		Method: r.method, Path: r.path, OperationID: r.id, Summary: r.summary,
 		Parameters: d.parameters(r),
-		Responses: map[string]*huma.Response{"default": {
-			Description: "A problem.",
-			Content:     d.content("application/problem+json", reflect.TypeFor[client.Problem]()),
-		}},
+		Responses:  map[string]*huma.Response{"default": d.problem("A problem that is not listed here.")},
 		Extensions: map[string]any{"x-access": string(r.access)},
 	}
 	if r.takesBody() {
 		op.RequestBody = &huma.RequestBody{Required: !r.mayBeEmpty(), Content: d.content("application/json", r.body)}
+	}
+	for _, code := range r.codes() {
+		status := strconv.Itoa(code.Status())
+		if op.Responses[status] == nil {
+			op.Responses[status] = d.problem("A problem with the code " + string(code))
+		} else {
+			op.Responses[status].Description += " or " + string(code)
+		}
 	}
 	for status, bodies := range r.answers {
 		response := &huma.Response{Description: http.StatusText(status), Content: map[string]*huma.MediaType{}}
@@ -84,6 +94,13 @@ func (d describer) operation(r route) *huma.Operation {
 		op.Responses[strconv.Itoa(status)] = response
 	}
 	return op
+}
+
+func (d describer) problem(description string) *huma.Response {
+	return &huma.Response{
+		Description: description,
+		Content:     d.content("application/problem+json", reflect.TypeFor[client.Problem]()),
+	}
 }
 
 func (d describer) content(media string, t reflect.Type) map[string]*huma.MediaType {

@@ -15,14 +15,11 @@ import (
 	"github.com/picketd/picket/engine"
 )
 
-// overflowUID is how the kernel shows a user who has no number in this user namespace: it could be anybody.
-const overflowUID = 65534
-
 // userHZ is the unit of start times in /proc, in ticks a second (proc_pid_stat(5), fixed in the kernel's interface).
 const userHZ = 100
 
-// peerOf asks the kernel who connected. A process that is gone already, or cannot be opened, leaves Process nil: its request
-// may still be worth an answer.
+// peerOf asks the kernel who connected. A process that is gone already, or cannot be opened, leaves Process nil and is
+// foreign: its request may still be worth an answer.
 func peerOf(c *net.UnixConn) (engine.Peer, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -46,8 +43,8 @@ func peerOfSocket(socket int) (engine.Peer, error) {
 	if err != nil {
 		return engine.Peer{}, os.NewSyscallError("getsockopt", err)
 	}
-	if cred.Uid == overflowUID {
-		return engine.Peer{}, fmt.Errorf("its user is %d, which stands for any user of another namespace", overflowUID)
+	if cred.Uid == engine.Nobody {
+		return engine.Peer{}, fmt.Errorf("its user is %d, which stands for any user of another namespace", engine.Nobody)
 	}
 	groups, err := peerGroups(socket)
 	if err != nil {
@@ -60,14 +57,12 @@ func peerOfSocket(socket int) (engine.Peer, error) {
 		peer.Process, err = engine.ProcessFromFD(pidfd, peer.PID, peer.UID)
 	case (errors.Is(err, unix.ENOPROTOOPT) || errors.Is(err, unix.EINVAL)) && peer.PID != 0:
 		peer.Process, err = openByPID(peer.PID, time.Duration(now.Nano()))
-	case errors.Is(err, unix.ESRCH):
-		err = engine.ErrNoProcess
 	}
-	if err != nil { // of a process of which nothing is known but that it did not just end, the worst is assumed
-		peer.Foreign = peer.PID == 0 || !errors.Is(err, engine.ErrNoProcess)
+	if err != nil { // whoever connected and ended, or cannot be looked at, may have been anybody
+		peer.Foreign, peer.Mapped = true, true
 		return peer, nil
 	}
-	peer.Foreign = peer.Process.Foreign()
+	peer.Foreign, peer.Mapped = peer.Process.Foreign(), peer.Process.Mapped()
 	return peer, nil
 }
 

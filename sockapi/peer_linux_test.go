@@ -81,7 +81,7 @@ func TestPeerOfAnotherUser(t *testing.T) {
 	must(t, os.Chmod(socket, 0o666))
 	ln := newListener(raw, newLimits(4, 4), quiet())
 	defer ln.Close()
-	agent(t, socket, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: overflowUID, Gid: overflowUID}})
+	agent(t, socket, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: engine.Nobody, Gid: engine.Nobody}})
 	waitConnected(t, socket)
 	agent(t, socket, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}})
 	c, err := ln.Accept() // skips the first
@@ -97,8 +97,19 @@ func TestF25_PeerInAnotherPIDNamespace(t *testing.T) {
 	t.Parallel()
 	socket, accepted, _ := accepting(t, newLimits(4, 4))
 	agent(t, socket, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID})
-	if peer := (<-accepted).(*conn).peer; !peer.Foreign {
-		t.Errorf("got %+v, want it foreign", peer)
+	if peer := (<-accepted).(*conn).peer; !peer.Foreign || peer.Mapped {
+		t.Errorf("got %+v, want it foreign, with a user of this host", peer)
+	}
+}
+
+// TestPeerInAnotherUserNamespace: its user is one of many that one user may be.
+func TestPeerInAnotherUserNamespace(t *testing.T) {
+	t.Parallel()
+	socket, accepted, _ := accepting(t, newLimits(4, 4))
+	one := []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+	agent(t, socket, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: one, GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}})
+	if peer := (<-accepted).(*conn).peer; !peer.Foreign || !peer.Mapped {
+		t.Errorf("got %+v, want it foreign and mapped", peer)
 	}
 }
 
@@ -137,8 +148,8 @@ func TestPeerThatIsGone(t *testing.T) {
 	c, err := ln.Accept()
 	must(t, err)
 	defer c.Close()
-	if peer := c.(*conn).peer; peer.Process != nil || peer.UID != uint32(os.Getuid()) {
-		t.Errorf("got %+v", peer)
+	if peer := c.(*conn).peer; peer.Process != nil || peer.UID != uint32(os.Getuid()) || !peer.Foreign || !peer.Mapped {
+		t.Errorf("got %+v, want it foreign: nobody can tell any more from where it connected", peer)
 	}
 }
 

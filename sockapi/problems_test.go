@@ -90,6 +90,7 @@ func TestProblems(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := serve(t, Config{Engine: failing{err: fmt.Errorf("%s: %w", secret, c.err)}})
+			h.anyCode = true
 			r := h.do("POST", "/v1/claims", `{"asset":"a","task":"t"}`)
 			p := h.refused(r, c.want.Code)
 			if p.Reason != c.want.Reason || p.PID != c.want.PID || p.State != c.want.State || !slices.Equal(p.Errors, c.want.Errors) {

@@ -6,6 +6,8 @@ package sockapi
 import (
 	"net/http"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -27,124 +29,211 @@ type route struct {
 	summary string
 	access  access
 	handler
-	answers map[int][]any // by status: a value of the type that is answered as JSON, or a mediaType
+	answers  map[int][]any // by status: a value of the type that is answered as JSON, or a mediaType
+	refusals codes         // those of this call alone; codes lists all
+}
+
+type codes []client.Code
+
+// codes returns every code that a call can be refused with.
+func (r route) codes() codes {
+	all := codes{client.BadRequest, client.BodyTooLarge, client.Invalid, client.Internal}
+	if strings.Contains(r.path, "{asset}") {
+		all = append(all, client.InvalidAsset)
+	}
+	if strings.Contains(r.path, "{task}") {
+		all = append(all, client.InvalidTask)
+	}
+	switch r.access {
+	case owner:
+		all = append(all, client.ClaimNotFound, client.Forbidden)
+	case admin:
+		all = append(all, client.Forbidden)
+	}
+	all = append(all, r.refusals...)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // routes is the table of all calls. The router and the OpenAPI document are made from it.
 var routes = []route{
 	{
-		"POST", "/v1/claims", "claim", "Claim an asset for a task.",
-		anyone, handle(claim),
-		map[int][]any{
+		method: "POST", path: "/v1/claims", id: "claim", access: anyone,
+		summary: "Claim an asset for a task.",
+		handler: handle(claim),
+		answers: map[int][]any{
 			http.StatusCreated: {client.ClaimResponse{}},
 			http.StatusOK:      {client.ClaimResponse{}},
 		},
+		refusals: codes{client.InvalidAsset, client.InvalidTask, client.UnknownFlow, client.Forbidden, client.FlowMismatch, client.LockHeld, client.TooManyClaims, client.ClaimLost, client.StoreUnavailable, client.Draining},
 	},
 	{
-		"GET", "/v1/claims", "listClaims", "List the caller's held claims, for root everybody's.",
-		anyone, handle(listClaims), ok(client.ClaimList{}),
+		method: "GET", path: "/v1/claims", id: "listClaims", access: anyone,
+		summary: "List the caller's held claims, for root everybody's.",
+		handler: handle(listClaims),
+		answers: ok(client.ClaimList{}),
 	},
 	{
-		"GET", "/v1/claims/{id}", "getClaim", "Read a claim, or with wait watch it.",
-		owner, handle(getClaim), ok(client.ClaimBody{}),
+		method: "GET", path: "/v1/claims/{id}", id: "getClaim", access: owner,
+		summary:  "Read a claim, or with wait watch it.",
+		handler:  handle(getClaim),
+		answers:  ok(client.ClaimBody{}),
+		refusals: codes{client.Draining},
 	},
 	{
-		"DELETE", "/v1/claims/{id}", "release", "Release a claim and leave its ticket as it is. With force, an admin ends another's.",
-		owner, handle(release),
-		map[int][]any{http.StatusNoContent: nil},
+		method: "DELETE", path: "/v1/claims/{id}", id: "release", access: owner,
+		summary:  "Release a claim and leave its ticket as it is. With force, an admin ends another's.",
+		handler:  handle(release),
+		answers:  map[int][]any{http.StatusNoContent: nil},
+		refusals: codes{client.ClaimLost, client.StaleToken, client.StoreUnavailable},
 	},
 	{
-		"POST", "/v1/claims/{id}/heartbeat", "heartbeat", "Give a sign of life.",
-		owner, handle(heartbeat), ok(client.ClaimBody{}),
+		method: "POST", path: "/v1/claims/{id}/heartbeat", id: "heartbeat", access: owner,
+		summary:  "Give a sign of life.",
+		handler:  handle(heartbeat),
+		answers:  ok(client.ClaimBody{}),
+		refusals: codes{client.ClaimLost},
 	},
 	{
-		"POST", "/v1/claims/{id}/steps", "step", "Record a step's result, once.",
-		owner, handle(step), ok(client.StepResponse{}),
+		method: "POST", path: "/v1/claims/{id}/steps", id: "step", access: owner,
+		summary:  "Record a step's result, once.",
+		handler:  handle(step),
+		answers:  ok(client.StepResponse{}),
+		refusals: codes{client.UnknownStep, client.StepConflict, client.IllegalTransition, client.StaleToken, client.ClaimLost, client.StoreUnavailable},
 	},
 	{
-		"POST", "/v1/claims/{id}/failures", "fail", "Record that a step failed.",
-		owner, handle(fail), ok(client.FailureResponse{}),
+		method: "POST", path: "/v1/claims/{id}/failures", id: "fail", access: owner,
+		summary:  "Record that a step failed.",
+		handler:  handle(fail),
+		answers:  ok(client.FailureResponse{}),
+		refusals: codes{client.UnknownStep, client.IllegalTransition, client.StaleToken, client.ClaimLost, client.StoreUnavailable},
 	},
 	{
-		"POST", "/v1/claims/{id}/notification", "notify", "Have people told.",
-		owner, handle(notify),
-		map[int][]any{
+		method: "POST", path: "/v1/claims/{id}/notification", id: "notify", access: owner,
+		summary: "Have people told.",
+		handler: handle(notify),
+		answers: map[int][]any{
 			http.StatusAccepted: {client.NotificationResponse{}},
 			http.StatusOK:       {client.NotificationResponse{}},
 		},
+		refusals: codes{client.UnknownChannel, client.ContentConflict, client.IllegalTransition, client.StaleToken, client.ClaimLost, client.StoreUnavailable, client.OutboxUnavailable},
 	},
 	{
-		"POST", "/v1/claims/{id}/finish", "finish", "Finish the ticket and release the claim.",
-		owner, handle(finish), ok(client.TicketBody{}),
+		method: "POST", path: "/v1/claims/{id}/finish", id: "finish", access: owner,
+		summary:  "Finish the ticket and release the claim.",
+		handler:  handle(finish),
+		answers:  ok(client.TicketBody{}),
+		refusals: codes{client.IllegalTransition, client.StaleToken, client.ClaimLost, client.StoreUnavailable},
 	},
 	{
-		"GET", "/v1/tickets", "listTickets", "List tickets, the one written last first.",
-		anyone, handle(listTickets), ok(client.TicketList{}),
+		method: "GET", path: "/v1/tickets", id: "listTickets", access: anyone,
+		summary:  "List tickets, the one written last first.",
+		handler:  handle(listTickets),
+		answers:  ok(client.TicketList{}),
+		refusals: codes{client.InvalidAsset, client.StoreUnavailable},
 	},
 	{
-		"GET", "/v1/tickets/{asset}/{task}", "getTicket", "Read a ticket, without a lock.",
-		anyone, handle(getTicket), ok(client.TicketBody{}),
+		method: "GET", path: "/v1/tickets/{asset}/{task}", id: "getTicket", access: anyone,
+		summary:  "Read a ticket, without a lock.",
+		handler:  handle(getTicket),
+		answers:  ok(client.TicketBody{}),
+		refusals: codes{client.TicketNotFound, client.StoreUnavailable},
 	},
 	{
-		"GET", "/v1/tickets/{asset}/{task}/history", "getHistory", "Read what was written to a ticket, and what was refused.",
-		anyone, handle(getHistory), ok(client.History{}),
+		method: "GET", path: "/v1/tickets/{asset}/{task}/history", id: "getHistory", access: anyone,
+		summary:  "Read what was written to a ticket, and what was refused.",
+		handler:  handle(getHistory),
+		answers:  ok(client.History{}),
+		refusals: codes{client.TicketNotFound, client.StoreUnavailable},
 	},
 	{
-		"POST", "/v1/tickets/{asset}/{task}/reopen", "reopen", "Begin a new run of a finished or failed ticket.",
-		admin, handle(reopen), ok(client.TicketBody{}),
+		method: "POST", path: "/v1/tickets/{asset}/{task}/reopen", id: "reopen", access: admin,
+		summary:  "Begin a new run of a finished or failed ticket.",
+		handler:  handle(reopen),
+		answers:  ok(client.TicketBody{}),
+		refusals: codes{client.TicketNotFound, client.IllegalTransition, client.StoreUnavailable},
 	},
 	{
-		"POST", "/v1/locks/{asset}/break", "breakLock", "Fence an asset's holder off, on whatever host, and free its lock.",
-		admin, handle(breakLock),
-		map[int][]any{http.StatusNoContent: nil},
+		method: "POST", path: "/v1/locks/{asset}/break", id: "breakLock", access: admin,
+		summary:  "Fence an asset's holder off, on whatever host, and free its lock.",
+		handler:  handle(breakLock),
+		answers:  map[int][]any{http.StatusNoContent: nil},
+		refusals: codes{client.StoreUnavailable},
 	},
 	{
-		"GET", "/v1/outbox", "listIntents", "List the intents in this host's outbox.",
-		anyone, handle(listIntents), ok(client.IntentList{}),
+		method: "GET", path: "/v1/outbox", id: "listIntents", access: anyone,
+		summary:  "List the intents in this host's outbox.",
+		handler:  handle(listIntents),
+		answers:  ok(client.IntentList{}),
+		refusals: codes{client.OutboxUnavailable},
 	},
 	{
-		"GET", "/v1/outbox/{asset}/{task}", "getIntents", "Read a ticket's intents in this host's outbox.",
-		anyone, handle(getIntents), ok(client.IntentList{}),
+		method: "GET", path: "/v1/outbox/{asset}/{task}", id: "getIntents", access: anyone,
+		summary:  "Read a ticket's intents in this host's outbox.",
+		handler:  handle(getIntents),
+		answers:  ok(client.IntentList{}),
+		refusals: codes{client.IntentNotFound, client.OutboxUnavailable},
 	},
 	{
-		"POST", "/v1/outbox/{asset}/{task}/retry", "retry", "Send once more on channels that are dead, parked or unknown, from this host.",
-		admin, handle(resolve(Engine.Retry)), ok(client.TicketBody{}),
+		method: "POST", path: "/v1/outbox/{asset}/{task}/retry", id: "retry", access: admin,
+		summary:  "Send once more on channels that are dead, parked or unknown, from this host.",
+		handler:  handle(resolve(Engine.Retry)),
+		answers:  ok(client.TicketBody{}),
+		refusals: codes{client.TicketNotFound, client.UnknownChannel, client.IllegalTransition, client.StoreUnavailable, client.OutboxUnavailable},
 	},
 	{
-		"POST", "/v1/outbox/{asset}/{task}/discard", "discard", "Give channels of a notification up, on every host.",
-		admin, handle(resolve(Engine.Discard)), ok(client.TicketBody{}),
+		method: "POST", path: "/v1/outbox/{asset}/{task}/discard", id: "discard", access: admin,
+		summary:  "Give channels of a notification up, on every host.",
+		handler:  handle(resolve(Engine.Discard)),
+		answers:  ok(client.TicketBody{}),
+		refusals: codes{client.TicketNotFound, client.UnknownChannel, client.IllegalTransition, client.StoreUnavailable},
 	},
 	{
-		"POST", "/v1/outbox/{asset}/{task}/settle", "settle", "Record that a notification did arrive on channels whose outcome is unknown.",
-		admin, handle(resolve(Engine.Settle)), ok(client.TicketBody{}),
+		method: "POST", path: "/v1/outbox/{asset}/{task}/settle", id: "settle", access: admin,
+		summary:  "Record that a notification did arrive on channels whose outcome is unknown.",
+		handler:  handle(resolve(Engine.Settle)),
+		answers:  ok(client.TicketBody{}),
+		refusals: codes{client.TicketNotFound, client.UnknownChannel, client.IllegalTransition, client.StoreUnavailable},
 	},
 	{
-		"POST", "/v1/channels/{name}/test", "testChannel", "Send a harmless message on a channel of this daemon, once, and say what came back.",
-		admin, handle(testChannel), ok(client.ChannelTest{}),
+		method: "POST", path: "/v1/channels/{name}/test", id: "testChannel", access: admin,
+		summary:  "Send a harmless message on a channel of this daemon, once, and say what came back.",
+		handler:  handle(testChannel),
+		answers:  ok(client.ChannelTest{}),
+		refusals: codes{client.UnknownChannel},
 	},
 	{
-		"GET", "/v1/status", "status", "Read what this daemon is and does.",
-		anyone, handle(status), ok(client.Status{}),
+		method: "GET", path: "/v1/status", id: "status", access: anyone,
+		summary: "Read what this daemon is and does.",
+		handler: handle(status),
+		answers: ok(client.Status{}),
 	},
 	{
-		"GET", "/v1/openapi.json", "openapi", "Read this document.",
-		anyone, handle(document), ok(mediaType("application/json")),
+		method: "GET", path: "/v1/openapi.json", id: "openapi", access: anyone,
+		summary: "Read this document.",
+		handler: handle(document),
+		answers: ok(mediaType("application/json")),
 	},
 	{
-		"GET", "/livez", "livez", "Is the daemon alive? It never asks Redis.",
-		anyone, handle(livez), ok(mediaType("text/plain")),
+		method: "GET", path: "/livez", id: "livez", access: anyone,
+		summary: "Is the daemon alive? It never asks Redis.",
+		handler: handle(livez),
+		answers: ok(mediaType("text/plain")),
 	},
 	{
-		"GET", "/readyz", "readyz", "Can the daemon serve? With verbose, check by check.",
-		anyone, handle(readyz),
-		map[int][]any{
+		method: "GET", path: "/readyz", id: "readyz", access: anyone,
+		summary: "Can the daemon serve? With verbose, check by check.",
+		handler: handle(readyz),
+		answers: map[int][]any{
 			http.StatusOK:                 {mediaType("text/plain"), client.Readiness{}},
 			http.StatusServiceUnavailable: {mediaType("text/plain"), client.Readiness{}},
 		},
 	},
 	{
-		"GET", "/metrics", "metrics", "Read the metrics, in the form of Prometheus.",
-		anyone, handle(metricsPage), ok(mediaType("text/plain")),
+		method: "GET", path: "/metrics", id: "metrics", access: anyone,
+		summary: "Read the metrics, in the form of Prometheus.",
+		handler: handle(metricsPage),
+		answers: ok(mediaType("text/plain")),
 	},
 }
 

@@ -18,7 +18,7 @@ func step(s *Server, c *call, _ none, b client.StepRequest) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	res, err := s.engine.Step(c.request.Context(), c.id, c.peer.UID, engine.StepRequest{
+	res, err := s.engine.Step(c.request.Context(), c.id, c.peer.Owner(), engine.StepRequest{
 		Step: b.Step, State: engine.State(b.State), Facts: facts, Summary: b.Summary,
 	})
 	return answer{status: http.StatusOK, body: &ticketBody{res.Ticket, &stepped{wireNext(res.Next), res.Replayed}}}, err
@@ -28,7 +28,7 @@ func fail(s *Server, c *call, _ none, b client.FailureRequest) (answer, error) {
 	if c.told.Step = b.Step; b.Final {
 		c.told.To = engine.Failed
 	}
-	res, err := s.engine.Fail(c.request.Context(), c.id, c.peer.UID, engine.FailureRequest{
+	res, err := s.engine.Fail(c.request.Context(), c.id, c.peer.Owner(), engine.FailureRequest{
 		Step: b.Step, Error: b.Error, Final: b.Final,
 	})
 	return answer{status: http.StatusOK, body: &ticketBody{res.Ticket, &failed{wireNext(res.Next)}}}, err
@@ -40,7 +40,7 @@ func notify(s *Server, c *call, q waitQuery, b client.NotificationRequest) (answ
 	if err != nil {
 		return answer{}, err
 	}
-	res, err := s.engine.Notify(c.request.Context(), c.id, c.peer.UID, engine.NotificationRequest{
+	res, err := s.engine.Notify(c.request.Context(), c.id, c.peer.Owner(), engine.NotificationRequest{
 		Title: b.Title, Text: b.Text, Severity: b.Severity, Facts: facts, Channels: b.Channels, Wait: duration(q.Wait),
 	})
 	status := http.StatusOK
@@ -55,7 +55,7 @@ const notifying engine.State = "NOTIFYING"
 
 func finish(s *Server, c *call, _ none, b client.FinishRequest) (answer, error) {
 	c.told.To = engine.Finished
-	t, err := s.engine.Finish(c.request.Context(), c.id, c.peer.UID, b.Summary)
+	t, err := s.engine.Finish(c.request.Context(), c.id, c.peer.Owner(), b.Summary)
 	return ticketAnswer(t, err)
 }
 

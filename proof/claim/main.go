@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+// Command claim is an explicit-state model of lock, mint, write, release (engine/doc.go).
+// Two claimers on one asset, two claims each, each for one of two tasks. The lock may run out at any moment, Redis may
+// lose everything once, and whoever has minted may write at any later time: a frozen process is one that takes no step
+// for long. Every interleaving is looked at. Each mutation leaves one check out and shows what that check is for.
+//
+//	go run ./proof/claim                 the protocol as designed
+//	go run ./proof/claim -mutate NAME    with one mutation
+//	go run ./proof/claim -all            all of them, as a table; exit 1 if the design fails or a mutation is not caught
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Rules are the checks that the protocol makes. The design makes them all.
+type Rules struct {
+	mintChecksLock bool // the minting script checks that the lock still carries this claim's nonce
+	nonce          bool // a write must bring the newest grant's nonce
+	equality       bool // its token must equal the newest one, not only reach it
+	perAsset       bool // it is compared with the asset's grant, not with what the ticket itself remembers
+}
+
+// Variant is the design or a mutation of it.
+type Variant struct {
+	name, what string
+	rules      Rules
+}
+
+var variants = []Variant{
+	{"design", "as designed", Rules{true, true, true, true}},
+	{"mint-without-lock", "mint without the lock check", Rules{false, true, true, true}},
+	{"no-nonce", "token only, no nonce", Rules{true, false, true, true}},
+	{"at-least", "token >=, no nonce", Rules{true, false, false, true}},
+	{"own-token", "the ticket's own token, not the asset's", Rules{true, true, true, false}},
+}
+
+// Grant is what Redis remembers of a claim. Nonces are numbered from 1; 0 is none.
+type Grant struct{ token, nonce, task int8 }
+
+const (
+	idle   = iota
+	locked // has the lock, no token yet
+	minted // may write, now or much later
+)
+
+// Claimer is one process.
+type Claimer struct {
+	at    int8
+	grant Grant
+	tries int8
+}
+
+// State is Redis, the two claimers and what the checker remembers. It is a map key.
+type State struct {
+	lock    int8     // the holder's nonce
+	grant   Grant    // the asset's newest grant
+	ticket  [2]Grant // what each ticket remembers of its own last grant
+	claimer [2]Claimer
+	nonces  int8    // nonces used up
+	flushes int8    // FLUSHALLs that may still come
+	made    [4]int8 // the checker's: nonces in the order in which they were minted
+	mints   int8
+}
+
+var start = State{flushes: 1, claimer: [2]Claimer{{tries: 2}, {tries: 2}}}
+
+// accepts is the check that Redis makes in one script with the write.
+func (r Rules) accepts(s State, g Grant) bool {
+	newest := s.grant
+	if !r.perAsset {
+		newest = s.ticket[g.task]
+	}
+	return (g.token == newest.token || !r.equality && g.token > newest.token) &&
+		(g.nonce == newest.nonce || !r.nonce) &&
+		(g.task == newest.task || !r.perAsset)
+}
+
+const (
+	stale  = "stale write"
+	zombie = "zombie mints the newest token"
+)
+
+// steps calls do for every step that can be taken in s, and bad for every violation that can be seen in s.
+func (r Rules) steps(s State, do func(step string, t State), bad func(kind, step string)) {
+	if s.lock != 0 {
+		t := s
+		t.lock = 0
+		do("the lock runs out", t)
+	}
+	if s.flushes > 0 {
+		t := s
+		t.lock, t.grant, t.ticket = 0, Grant{}, [2]Grant{}
+		t.flushes--
+		do("FLUSHALL", t)
+	}
+	for i, c := range s.claimer {
+		who := string(rune('A' + i))
+		t := s
+		switch c.at {
+		case idle:
+			if c.tries == 0 || s.lock != 0 {
+				continue
+			}
+			t.nonces++
+			t.lock = t.nonces
+			for task := range int8(2) {
+				t.claimer[i] = Claimer{locked, Grant{nonce: t.nonces, task: task}, c.tries - 1}
+				do(fmt.Sprintf("%s locks, nonce %d, task %d", who, t.nonces, task), t)
+			}
+		case locked: // the mint, at any later time
+			if r.mintChecksLock && s.lock != c.grant.nonce {
+				t.claimer[i] = Claimer{tries: c.tries}
+				do(who+" finds its lock gone", t)
+				continue
+			}
+			g := Grant{s.grant.token + 1, c.grant.nonce, c.grant.task}
+			t.grant, t.ticket[g.task] = g, g
+			t.claimer[i] = Claimer{minted, g, c.tries}
+			t.made[t.mints] = g.nonce
+			t.mints++
+			do(fmt.Sprintf("%s mints token %d", who, g.token), t)
+		case minted: // a write, at any later time; then it lets go
+			made := s.made[:s.mints]
+			newest := made[len(made)-1] == c.grant.nonce
+			if !newest && r.accepts(s, c.grant) {
+				bad(stale, fmt.Sprintf("%s writes with token %d, and Redis accepts it", who, c.grant.token))
+			}
+			if newest && s.lock != c.grant.nonce && slices.Contains(made, s.lock) {
+				bad(zombie, fmt.Sprintf("the newest token is %s's, so the writes of the lock's holder, nonce %d, are refused", who, s.lock))
+			}
+			if s.lock == c.grant.nonce {
+				t.lock = 0
+			}
+			t.claimer[i] = Claimer{tries: c.tries}
+			do(who+" releases", t)
+		}
+	}
+}
+
+// explore visits every state, breadth first, and returns their number and the shortest path to each kind of violation.
+func (r Rules) explore() (states int, found map[string]string) {
+	type origin struct {
+		from State
+		step string
+	}
+	seen := map[State]origin{start: {}}
+	found = map[string]string{}
+	queue := []State{start}
+	for len(queue) > 0 {
+		s := queue[0]
+		queue = queue[1:]
+		r.steps(s, func(step string, t State) {
+			if _, ok := seen[t]; !ok {
+				seen[t] = origin{s, step}
+				queue = append(queue, t)
+			}
+		}, func(kind, step string) {
+			if found[kind] == "" {
+				path := []string{step}
+				for at := s; at != start; at = seen[at].from {
+					path = append(path, seen[at].step)
+				}
+				slices.Reverse(path)
+				found[kind] = strings.Join(path, " > ")
+			}
+		})
+	}
+	return len(seen), found
+}
+
+func main() {
+	mutate := flag.String("mutate", "design", "run this mutation")
+	all := flag.Bool("all", false, "run the design and every mutation")
+	flag.Parse()
+	ran, wrong := 0, false
+	for i, v := range variants {
+		if !*all && v.name != *mutate {
+			continue
+		}
+		ran++
+		states, found := v.rules.explore()
+		fmt.Printf("%-18s %-40s %6d states, %d kinds of violation\n", v.name, v.what, states, len(found))
+		for _, kind := range []string{stale, zombie} {
+			if path, ok := found[kind]; ok {
+				fmt.Printf("    %s: %s\n", kind, path)
+			}
+		}
+		if i == 0 && len(found) > 0 {
+			wrong = true
+			fmt.Println("    THE DESIGN FAILS")
+		}
+		if i > 0 && len(found) == 0 {
+			wrong = true
+			fmt.Println("    NOT CAUGHT")
+		}
+	}
+	if ran == 0 {
+		fmt.Print("no such mutation; there are:")
+		for _, v := range variants[1:] {
+			fmt.Print(" ", v.name)
+		}
+		fmt.Println()
+	}
+	if wrong || ran == 0 {
+		os.Exit(1)
+	}
+}

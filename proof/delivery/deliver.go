@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+// deliver is for a sendable entry. It asks the ticket for its own content. If the ticket carries it, the ticket's state says
+// what to do: send in NOTIFYING, close in any other. If not, Redis has lost what it had confirmed: send all the same, and
+// leave the ticket as it is. The attempt, the outcome and the closing all ask so.
+//
+// The rule was once "lost if the ticket stands at a lower revision than the entry remembers, superseded if at none lower
+// and not in NOTIFYING". That loses what was accepted, because a ticket that fell back counts on: see revisionOnly.
+func (w *walk) deliver(h int) {
+	p := w.host[h]
+	lost := w.s <= highRisk || w.text != p.text
+	switch {
+	case w.rules.revisionOnly:
+		lost = w.s == gone || w.rev < p.rev
+	case w.rules.highRiskStale:
+		lost = w.s == gone || w.s != highRisk && w.text != p.text
+	}
+	sendable := p.box == own || p.box == adopted
+	busy, receipts := false, 0
+	for k, once := range w.once {
+		t := w.State
+		q := &t.host[h]
+		switch p.ch[k] {
+		case idle:
+			if sendable {
+				w.attempt(h, k, lost)
+			}
+		case taken:
+			busy = true
+			q.ch[k] = out
+			w.yield(Step{"sends", h, k, false, t.send(k, once, p.text), t})
+		case out:
+			busy = true
+			q.ch[k] = receipt
+			w.on(k, "has the receipt in its outbox", h, t)
+		case receipt:
+			receipts++
+			if p.cut == 0 && w.s == notifying && w.ch[k] != sent && (!lost || w.rules.factMoves) {
+				w.settle(&t, k, sent)
+				w.on(k, "records the receipt", h, t)
+			}
+		}
+	}
+	// Receipts that the ticket lacks are recorded with the closing, as facts: they move nothing.
+	if sendable && p.cut == 0 && !busy && (!lost && w.s != notifying || lost && receipts == len(w.once)) {
+		t := w.State
+		t.host[h].close()
+		w.do("closes its entry", h, t)
+	}
+}
+
+// attempt begins a send, if it may.
+func (w *walk) attempt(h, k int, lost bool) {
+	p, once, m := w.host[h], w.once[k], &w.rules
+	t := w.State
+	q := &t.host[h]
+	q.ch[k] = taken
+	bad := ""
+	if p.cut == 0 && w.s != notifying && w.data == 0 {
+		bad = "superseded"
+	}
+	begin := func(name string) { w.yield(Step{name, h, k, false, bad, t}) }
+	mine := sending0 + uint8(h)
+	switch status := w.ch[k]; {
+	case p.cut == 1:
+		// Redis is away: only the host whose own write was confirmed sends, and never on an at_most_once channel.
+		if (p.box == own || m.adoptedCut) && (!once || m.onceCut) {
+			if p.box == own {
+				t.pardon(k, once)
+			}
+			begin("begins to send without Redis")
+		}
+	case lost:
+		begin("begins to send what Redis has lost")
+	case w.s == notifying && m.noAttempt && status < sent:
+		begin("begins to send")
+	// One script. A lease of one's own that one knows nothing of (after a crash) is as good as none, but not on an
+	// at_most_once channel: there it is an attempt whose outcome nobody knows, and must run out.
+	case w.s == notifying && (status == pending || status == mine && (!once || m.onceOwnLease) ||
+		status == unknown && m.onceAgain || status < sent && m.ignoreLease):
+		t.ch[k] = mine
+		begin("takes an attempt")
+		if w.left.lost > 0 {
+			t.left.lost--
+			q.ch[k] = idle
+			w.yield(Step{"takes an attempt, the reply is lost", h, k, true, "", t})
+		}
+	case w.s == notifying && status == unknown:
+		q.ch[k] = idle
+		t.parked[k] |= 1 << w.text
+		w.settle(&t, k, parked)
+		w.on(k, "parks", h, t)
+	case w.s == discarded && m.sendDiscarded:
+		begin("begins to send")
+	}
+}
+
+// adopt is for a host without an entry: ownership in Redis first, then the copy. The owner must be gone (or nobody, after
+// a loss of data); to the others a frozen one is gone.
+//
+// A mutation that adopts without becoming the owner was not caught, and is not here: what keeps two hosts from sending at
+// once is the attempt. Ownership keeps a fleet from copying what one host can do, and is not needed for safety.
+func (w *walk) adopt(h int) {
+	other := w.host[1-h]
+	if w.host[h].box != empty || w.s != notifying || w.hint == 0 {
+		return
+	}
+	t := w.State
+	q := &t.host[h]
+	switch {
+	case w.owner == uint8(h):
+		q.box, q.text, q.rev = adopted, w.text, w.rev
+		w.do("adopts", h, t)
+	case w.owner == nobody || other.up != up || other.cut == 1:
+		t.owner = uint8(h)
+		w.do("becomes owner", h, t)
+	case w.left.expire > 0:
+		t.left.expire--
+		t.owner = uint8(h)
+		w.fault("becomes owner for a frozen one", h, t)
+	}
+}
+
+func (w *walk) hints(h int) {
+	t := w.State
+	if w.hint == 0 {
+		if w.s == notifying && !w.rules.noSweep {
+			t.hint = 1
+			w.do("sweeps", h, t)
+		}
+		return
+	}
+	// "Older than any call can take": no call is on its way to NOTIFYING, and no write of one that gave up.
+	calls := w.late != nobody
+	for _, p := range w.host {
+		calls = calls || p.call == called || p.call == hinted
+	}
+	if w.s != notifying && !calls || w.rules.hintAnytime {
+		t.hint = 0
+		w.do("drops the hint", h, t)
+	}
+}

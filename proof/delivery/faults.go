@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+func (w *walk) hostFaults(h int) {
+	p := w.host[h]
+	if w.left.crash > 0 {
+		t := w.State
+		t.left.crash--
+		q := &t.host[h]
+		q.up, q.call = down, noCall
+		if q.box == staged {
+			q.rev = 0
+		}
+		for k, once := range w.once {
+			if p.ch[k] == out {
+				t.pardon(k, once)
+			}
+			if p.ch[k] != receipt {
+				q.ch[k] = idle
+			}
+		}
+		w.fault("crashes", h, t)
+	}
+	if w.left.death > 0 && w.host[1-h].up != dead {
+		t := w.State
+		t.left.death--
+		for k, once := range w.once {
+			if p.ch[k] == out || p.ch[k] == receipt && w.s == notifying && w.ch[k] != sent {
+				t.pardon(k, once)
+			}
+		}
+		t.host[h] = Host{up: dead}
+		w.fault("dies", h, t)
+	}
+	if w.left.cut > 0 && p.cut == 0 {
+		t := w.State
+		t.left.cut--
+		t.host[h].cut = 1
+		w.fault("is cut from Redis", h, t)
+	}
+}
+
+func (w *walk) leases() {
+	for k, once := range w.once {
+		if w.ch[k] != sending0 && w.ch[k] != sending1 {
+			continue
+		}
+		h := int(w.ch[k] - sending0)
+		p := w.host[h]
+		t := w.State
+		t.ch[k] = pending
+		if once {
+			t.ch[k] = unknown
+		}
+		switch {
+		case p.ch[k] == idle: // nobody is at work under it
+			w.on(k, "'s lease ends", h, t)
+		case p.up != up || p.cut == 1:
+			t.pardon(k, once)
+			w.on(k, "'s lease ends, it is away", h, t)
+		case w.left.expire > 0:
+			t.left.expire--
+			t.pardon(k, once)
+			w.yield(Step{"'s lease ends, it is frozen", h, k, true, "", t})
+		}
+	}
+}
+
+// redis is what happens to the ticket without a host.
+func (w *walk) redis() {
+	if w.late != nobody { // nothing may rely on its landing
+		t := w.State
+		t.late = nobody
+		w.do("'s late write comes to nothing", int(w.late), t)
+		if w.s == highRisk && w.grant == w.late {
+			w.write(&t, int(w.late))
+			w.fault("'s late write lands", int(w.late), t)
+		}
+	}
+	if w.left.discard > 0 && w.s == notifying {
+		t := w.State
+		t.left.discard--
+		t.disc |= 1 << w.text
+		w.leave(&t, discarded)
+		w.fault("an operator discards", -1, t)
+	}
+	if w.left.flush > 0 && w.s != gone {
+		t := w.State
+		t.left.flush--
+		t.s, t.text, t.rev, t.grant, t.owner, t.hint, t.ch = gone, nobody, 0, nobody, nobody, 0, [2]uint8{}
+		t.data, t.excuse = 1, [2]uint8{}
+		w.fault("FLUSHALL", -1, t)
+	}
+	if w.left.rollback > 0 && w.s == highRisk && w.hint == 1 {
+		t := w.State
+		t.left.rollback--
+		t.hint, t.data, t.excuse = 0, 1, [2]uint8{}
+		w.fault("Redis loses the hint", -1, t)
+	}
+	if w.left.rollback == 0 || w.s < notifying {
+		return
+	}
+	// The newest writes are lost: back to HIGH_RISK, or back within NOTIFYING with any of the channels' news, the owner
+	// and the newest claim lost or not; the hint, in another slot, for itself.
+	for i := range 8 {
+		noHint, noClaim, noOwner := i&1, i&2, i&4
+		t := w.State
+		t.left.rollback--
+		t.data, t.excuse = 1, [2]uint8{}
+		if noHint != 0 {
+			t.hint = 0
+		}
+		if noClaim != 0 {
+			t.grant = w.text
+		}
+		if noOwner != 0 {
+			t.owner = nobody
+			t.s, t.text, t.ch, t.rev = highRisk, nobody, [2]uint8{}, 0
+			w.fault("Redis falls back to HIGH_RISK", -1, t)
+		}
+		t.s, t.text = notifying, w.text
+		if w.rules.revisionOnly {
+			t.rev = 1
+		}
+		for news := range 1 << len(w.once) {
+			open := false
+			for k := range w.once {
+				switch {
+				case news>>k&1 == 0:
+					t.ch[k] = pending
+				case w.s == notifying:
+					t.ch[k] = w.ch[k]
+				default:
+					t.ch[k] = sent
+				}
+				open = open || t.ch[k] < sent
+			}
+			if open {
+				w.fault("Redis falls back within NOTIFYING", -1, t)
+			}
+		}
+	}
+}
+
+// bump counts the ticket's revision, where it matters.
+func (w *walk) bump(t *State) {
+	if w.rules.revisionOnly {
+		t.rev++
+	}
+}
+
+// write is the fenced NOTIFYING write.
+func (w *walk) write(t *State, h int) {
+	t.s, t.text, t.owner, t.ch = notifying, uint8(h), uint8(h), [2]uint8{}
+	w.bump(t)
+}
+
+// settle is one script: the channel, and NOTIFIED when it was the last.
+func (w *walk) settle(t *State, k int, as uint8) {
+	t.ch[k] = as
+	for j := range w.once {
+		if t.ch[j] < sent {
+			return
+		}
+	}
+	w.leave(t, notified)
+}
+
+// leave is NOTIFYING left for good; what its channels said matters no longer.
+func (w *walk) leave(t *State, to uint8) {
+	t.s, t.owner, t.ch = to, nobody, [2]uint8{}
+	w.bump(t)
+}
+
+func (p *Host) close() { p.box, p.text, p.rev, p.ch = empty, 0, 0, [2]uint8{} }

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+// Command delivery is an explicit-state model of a notification's life (outbox/doc.go): two hosts, one
+// ticket, every interleaving of their steps with crashes, one death for good, lost replies, a write that lands late,
+// leases that run out under a live holder, cuts from Redis, lost data, an operator's discard.
+//
+//	go run ./proof/delivery                 the protocol as designed, in several sizes
+//	go run ./proof/delivery -mutate NAME    with one rule broken
+//	go run ./proof/delivery -all            all of them, as a table; exit 1 if the design fails or a mutation is not caught
+//	go run ./proof/delivery -more 1         the design with one more fault on a path than usual: 8 minutes, 8 GB
+//
+// What is looked for, each with the shortest path to it:
+//
+//	lost         accepted (202), and steps that are not faults no longer lead to a send on each channel (G9). Excused:
+//	             Redis' data and every host that accepted, all lost; discarded by an operator; parked (at_most_once)
+//	repeat       a channel sent twice without an excuse (G10). An excuse is good for one send: a crash between send and
+//	             outcome; an attempt's lease that ended while its holder was frozen, cut or down; a send without Redis by
+//	             the host whose own write was confirmed. No count is kept once data was lost
+//	once         an at_most_once channel sent twice. Only a loss of data excuses that
+//	superseded   a send begun by a host that sees that the ticket is not NOTIFYING (discarded, say), though no data was lost
+//	contents     two contents sent, though no data was lost
+//	stuck        a ticket that steps which are not faults cannot bring out of NOTIFYING
+//	empty 202    a 202 for what is still to be sent, from a host that has not committed it
+//
+// "Lead to" means: from every state that can be reached at all, some path of such steps does it. Agents' calls and claims
+// and the landing of a late write are not faults, but nothing may rely on them. A restart, a heal, the end of a lease
+// under which nobody works, and the sweep come in the end.
+//
+// Simpler than the design: a content is named after the host whose agent wrote it, and the same words again are the same
+// content; a send always succeeds; a cut host does not wait out an attempt's lease before it sends (so more can happen
+// here); there is one set of hints, not one a host; `run`, `retry`, `reopen` and expiry are left out.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+)
+
+var (
+	normal = []bool{false}
+	once   = []bool{true}
+	each   = Faults{crash: 1, death: 1, lost: 1, expire: 1, flush: 1, rollback: 1, cut: 1, discard: 1, claim: 1}
+	twice  = Faults{crash: 2, death: 1, lost: 2, expire: 2, flush: 1, rollback: 1, cut: 2, discard: 1, claim: 2}
+)
+
+var designs = []Run{
+	{"design", "one channel", Rules{}, normal, twice, 3},
+	{"design-once", "one at_most_once channel", Rules{}, once, each, 4},
+	{"design-two", "two channels, one of them at_most_once", Rules{}, []bool{false, true}, each, 2},
+}
+
+// The mutations, each with no more faults than it takes. (Without the sweep alone nothing is found as long as no data is
+// lost; so what breaks the hints' order does so without it.)
+var mutations = []Run{
+	{"empty-202", "202 for another's content from Redis only", Rules{emptyAnswer: true}, normal, Faults{lost: 1, rollback: 1, claim: 1}, 2},
+	{"commit-first", "sendable when staged", Rules{commitFirst: true}, normal, Faults{claim: 1}, 0},
+	{"never-settle", "staged entries left alone after a crash", Rules{neverSettle: true}, normal, Faults{crash: 1}, 1},
+	{"hint-after", "hint after the write, no sweep", Rules{hintAfter: true, noSweep: true}, normal, Faults{death: 1}, 1},
+	{"hint-anytime", "hint dropped at any time, no sweep", Rules{hintAnytime: true, noSweep: true}, normal, Faults{death: 1}, 1},
+	{"redo-no-hint", "written again without a new hint, no sweep", Rules{redoNoHint: true, noSweep: true}, normal, Faults{death: 1}, 1},
+	{"no-sweep", "no sweep, and data lost", Rules{noSweep: true}, normal, Faults{death: 1, rollback: 1}, 2},
+	{"no-attempt", "sent without an attempt", Rules{noAttempt: true}, normal, Faults{claim: 1}, 0},
+	{"ignore-lease", "attempt over another's live lease", Rules{ignoreLease: true}, normal, Faults{claim: 1}, 0},
+	{"once-own-lease", "at_most_once: attempt over one's own live lease", Rules{onceOwnLease: true}, once, Faults{crash: 1}, 1},
+	{"once-again", "at_most_once: unknown outcome sent again", Rules{onceAgain: true}, once, Faults{crash: 1}, 1},
+	{"once-cut", "at_most_once: sent while Redis is away", Rules{onceCut: true}, once, Faults{cut: 1}, 1},
+	{"adopted-cut", "adopted entry sent while Redis is away", Rules{adoptedCut: true}, normal, Faults{cut: 1, claim: 1}, 1},
+	{"revision-only", "lost data told by a lower revision alone", Rules{revisionOnly: true}, normal, Faults{rollback: 1, other: 1}, 1},
+	{"revision-only-2", "the same, and another's write instead", Rules{revisionOnly: true}, normal, Faults{rollback: 1, claim: 1}, 1},
+	{"high-risk-stale", "back in HIGH_RISK taken for superseded", Rules{highRiskStale: true}, normal, Faults{rollback: 1}, 1},
+	{"fact-moves", "receipt of lost content settles the new one", Rules{factMoves: true}, normal, Faults{rollback: 1, claim: 1}, 1},
+	{"send-discarded", "sent after the discard was seen", Rules{sendDiscarded: true}, normal, Faults{discard: 1}, 1},
+}
+
+func (r *Run) report(wantBad bool) (ok bool) {
+	res := r.explore()
+	ok = wantBad == (len(res.kinds) > 0)
+	verdict := "holds"
+	switch {
+	case wantBad && ok:
+		verdict = "caught: " + strings.Join(res.kinds, ", ")
+	case wantBad:
+		verdict = "NOT CAUGHT"
+	case !ok:
+		verdict = "FAILS: " + strings.Join(res.kinds, ", ")
+	}
+	fmt.Printf("%-16s %-48s %9d states %6.1fs  %s\n", r.name, r.what, res.states, res.took.Seconds(), verdict)
+	if !wantBad {
+		fmt.Printf("    at most %d of %+v\n", r.most, r.faults)
+	}
+	for _, kind := range res.kinds {
+		fmt.Printf("    %s: %s\n", kind, res.path[kind])
+	}
+	return ok
+}
+
+func main() {
+	mutate := flag.String("mutate", "", "break this rule")
+	all := flag.Bool("all", false, "the design and every mutation")
+	more := flag.Uint("more", 0, "so many more faults on a path, in the design")
+	flag.Parse()
+	ran, ok := 0, true
+	for _, r := range designs {
+		if *mutate == "" {
+			r.most += uint8(*more)
+			ok = r.report(false) && ok
+			ran++
+		}
+	}
+	for _, r := range mutations {
+		if *all || r.name == *mutate {
+			ok = r.report(true) && ok
+			ran++
+		}
+	}
+	if ran == 0 {
+		fmt.Print("no such mutation; there are:")
+		for _, r := range mutations {
+			fmt.Print(" ", r.name)
+		}
+		fmt.Println()
+	}
+	if ran == 0 || !ok {
+		os.Exit(1)
+	}
+}

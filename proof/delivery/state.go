@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+// The ticket in Redis.
+const (
+	gone = iota
+	highRisk
+	notifying
+	notified
+	discarded // by an operator
+)
+
+// A channel on the ticket, `delivery.<channel>`. From sent on it is settled.
+const (
+	pending  = iota
+	sending0 // an attempt of host 0, its lease alive
+	sending1 // an attempt of host 1
+	unknown  // the lease is over, no outcome. Only for at_most_once: otherwise that is pending again
+	sent
+	parked
+)
+
+// A channel at a host.
+const (
+	idle    = iota
+	taken   // about to send; forgotten in a crash
+	out     // sent, the outcome not yet in the outbox; forgotten in a crash
+	receipt // the outcome is in the outbox
+)
+
+// An entry in an outbox, durable.
+const (
+	empty   = iota
+	staged  // not sendable
+	own     // sendable, confirmed by the host's own NOTIFYING write
+	adopted // sendable, the content taken from the ticket
+)
+
+// A notify call at a host; forgotten in a crash.
+const (
+	noCall = iota
+	called // staged
+	hinted
+	written   // NOTIFYING is confirmed
+	stands    // Redis said that another's content stands
+	committed // the own content is sendable; next is the 202
+	committedOther
+)
+
+// A host.
+const (
+	down = iota
+	up
+	dead // for good, with its outbox
+)
+
+const nobody = 2 // for a host or a content
+
+// Host is a daemon with its outbox.
+type Host struct {
+	up, cut, believes uint8 // believes: an agent here thinks that it holds the claim
+	call              uint8
+	box, text, rev    uint8 // the entry, its content, and the ticket's revision that it remembers (see revisionOnly)
+	ch                [2]uint8
+}
+
+// Faults are how often each may strike. The last two are not faults, but bounded like them: claims (by a host that has not
+// the newest grant), and writes of something else in HIGH_RISK (only revisionOnly sees those).
+type Faults struct{ crash, death, lost, expire, flush, rollback, cut, discard, claim, other uint8 }
+
+// sum leaves out what is no fault.
+func (f Faults) sum() uint8 {
+	return f.crash + f.death + f.lost + f.expire + f.flush + f.rollback + f.cut + f.discard
+}
+
+// State is everything.
+type State struct {
+	s, text, rev, grant, owner, hint uint8 // Redis; text is the content that the ticket carries since its NOTIFYING write
+	ch                               [2]uint8
+	late                             uint8 // whose NOTIFYING write is still under way though its caller gave up
+	host                             [2]Host
+	left                             Faults
+	// What only the checker knows:
+	data   uint8    // Redis has lost data
+	said   [2]uint8 // by content: the hosts (bits) that said 202
+	out    [2]uint8 // by channel: the contents (bits) that were sent
+	parked [2]uint8 // by channel: the contents that were parked
+	disc   uint8    // the contents that were discarded
+	excuse [2]uint8 // by channel: excuses not used up
+}
+
+// key is a State in 91 bits.
+type key [2]uint64
+
+// coder packs fields into a word, the first one lowest, or unpacks them in the same order.
+type coder struct {
+	word   uint64
+	room   uint
+	unpack bool
+}
+
+func (c *coder) f(bits uint, v *uint8) {
+	if c.unpack {
+		*v = uint8(c.word & (1<<bits - 1))
+		c.word >>= bits
+	} else {
+		c.word = c.word>>bits | uint64(*v)<<(64-bits)
+		c.room -= bits
+	}
+}
+
+func (c *coder) redisAndHosts(s *State) {
+	c.f(3, &s.s)
+	c.f(2, &s.text)
+	c.f(3, &s.rev)
+	c.f(2, &s.grant)
+	c.f(2, &s.owner)
+	c.f(1, &s.hint)
+	c.f(3, &s.ch[0])
+	c.f(3, &s.ch[1])
+	c.f(2, &s.late)
+	for h := range s.host {
+		p := &s.host[h]
+		c.f(2, &p.up)
+		c.f(1, &p.cut)
+		c.f(1, &p.believes)
+		c.f(3, &p.call)
+		c.f(2, &p.box)
+		c.f(1, &p.text)
+		c.f(3, &p.rev)
+		c.f(2, &p.ch[0])
+		c.f(2, &p.ch[1])
+	}
+}
+
+func (c *coder) rest(s *State) {
+	c.f(2, &s.left.crash)
+	c.f(1, &s.left.death)
+	c.f(2, &s.left.lost)
+	c.f(2, &s.left.expire)
+	c.f(1, &s.left.flush)
+	c.f(1, &s.left.rollback)
+	c.f(2, &s.left.cut)
+	c.f(1, &s.left.discard)
+	c.f(2, &s.left.claim)
+	c.f(1, &s.left.other)
+	c.f(1, &s.data)
+	c.f(2, &s.disc)
+	for i := range 2 {
+		c.f(2, &s.said[i])
+		c.f(2, &s.out[i])
+		c.f(2, &s.parked[i])
+		c.f(3, &s.excuse[i])
+	}
+}
+
+func pack(s *State) key {
+	a, b := coder{room: 64}, coder{room: 64}
+	a.redisAndHosts(s)
+	b.rest(s)
+	return key{a.word >> a.room, b.word >> b.room}
+}
+
+func unpack(k key) (s State) {
+	a, b := coder{word: k[0], unpack: true}, coder{word: k[1], unpack: true}
+	a.redisAndHosts(&s)
+	b.rest(&s)
+	return s
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+// Rules are what the mutations break. The zero value is the design.
+type Rules struct {
+	emptyAnswer   bool // 202 for another's content without taking it into the own outbox
+	commitFirst   bool // sendable when staged
+	neverSettle   bool // a staged entry is left alone after a crash
+	hintAfter     bool // the hint is put after the write, not before
+	hintAnytime   bool // a hint may be dropped at any time
+	redoNoHint    bool // what was staged is written again without a new hint
+	noSweep       bool // nobody puts hints back
+	noAttempt     bool // sent without an attempt in Redis
+	ignoreLease   bool // an attempt is taken over another's live lease
+	onceOwnLease  bool // at_most_once: an attempt is taken over one's own live lease
+	onceAgain     bool // at_most_once: an unknown outcome is sent again
+	onceCut       bool // at_most_once: sent while Redis is away
+	adoptedCut    bool // an adopted entry is sent while Redis is away
+	revisionOnly  bool // lost data is told by a lower revision alone
+	highRiskStale bool // a ticket back in HIGH_RISK counts as superseded
+	factMoves     bool // the receipt for what Redis had lost settles the channel of what the ticket carries now
+	sendDiscarded bool // a discarded entry is sent
+}
+
+// Run is one exploration.
+type Run struct {
+	name, what string
+	rules      Rules
+	once       []bool // by channel: at_most_once
+	faults     Faults
+	most       uint8 // faults on one path
+}
+
+// Step is something that can happen.
+type Step struct {
+	name    string
+	host    int    // -1: none
+	channel int    // -1: none
+	fault   bool   // nothing may rely on it
+	bad     string // the violation that it is
+	to      State
+}
+
+// walk yields the steps out of a state.
+type walk struct {
+	*Run
+	State
+	yield func(Step)
+}
+
+func (w *walk) do(name string, h int, t State)        { w.yield(Step{name, h, -1, false, "", t}) }
+func (w *walk) fault(name string, h int, t State)     { w.yield(Step{name, h, -1, true, "", t}) }
+func (w *walk) on(k int, name string, h int, t State) { w.yield(Step{name, h, k, false, "", t}) }
+
+func (w *walk) steps() {
+	for h := range w.host {
+		p := &w.host[h]
+		if p.cut == 1 {
+			t := w.State
+			t.host[h].cut = 0
+			w.do("heals", h, t)
+		}
+		if p.up == down {
+			t := w.State
+			t.host[h].up = up
+			w.do("restarts", h, t)
+		}
+		if p.up == up {
+			w.agents(h)
+			w.call(h)
+			w.deliver(h)
+			if p.cut == 0 {
+				w.adopt(h)
+				w.hints(h)
+			}
+			w.hostFaults(h)
+		}
+	}
+	w.leases()
+	w.redis()
+}
