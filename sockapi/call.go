@@ -18,48 +18,79 @@ type call struct {
 	request *http.Request
 	control *http.ResponseController
 	peer    engine.Peer
+	conn    *conn // nil in tests without one
+	free    bool  // its route is
+	unread  bool  // the body has not been read to its end
 	params
 	told engine.AuditEvent // what a handler knows of a write, for its record if it is refused
 }
 
-// bodyTime is how long a body may take to arrive. Reads have no other deadline, as a long poll reads nothing for minutes.
-const bodyTime = 10 * time.Second
+// bodyTime is how long a body may take to arrive, from the header's end on: whoever is called then, and whatever becomes of it.
+// Reads have no other deadline, as a long poll reads nothing for minutes. unreadTime is what is left for a body once nobody wants it.
+const (
+	bodyTime   = 10 * time.Second
+	unreadTime = time.Second
+)
+
+// awaitBody starts the body's time.
+func (c *call) awaitBody(start time.Time) {
+	if c.unread = c.request.Body != nil && c.request.Body != http.NoBody; c.unread {
+		_ = c.control.SetReadDeadline(start.Add(bodyTime))
+	}
+}
+
+// leaveBody ends the connection with the answer, if the body was not read: net/http would wait for the rest of it.
+func (c *call) leaveBody(w http.ResponseWriter) {
+	if c.unread {
+		w.Header().Set("Connection", "close")
+		_ = c.control.SetReadDeadline(time.Now().Add(unreadTime))
+	}
+}
 
 // drained is how much of a body that is too large is read all the same, so that a plain client which writes before it reads
 // gets to see the answer.
 const drained = 8 << 20
 
-// readBody reads the body, at most maxBody bytes of it, within bodyTime.
+// readBody reads the body, at most maxBody bytes of it.
 func (c *call) readBody() ([]byte, error) {
-	if c.request.Body == nil || c.request.Body == http.NoBody {
+	if !c.unread {
 		return nil, nil
 	}
-	if err := c.control.SetReadDeadline(time.Now().Add(bodyTime)); err != nil {
-		return nil, err
-	}
-	size := c.request.ContentLength
-	if size < 0 || size > maxBody {
-		size = maxBody
-	}
-	body := make([]byte, 0, size+1)
-	body, err := readUpTo(c.request.Body, body, maxBody+1)
+	body, err := c.readUpTo(maxBody + 1)
 	if len(body) > maxBody {
 		_, _ = io.CopyN(io.Discard, c.request.Body, drained)
 		return nil, problem(client.BodyTooLarge, "the body is larger than 1 MiB")
 	}
-	if err != nil {
+	var refused *client.Problem
+	switch {
+	case errors.As(err, &refused):
+		return nil, refused
+	case err != nil:
 		return nil, problem(client.BadRequest, "the body did not arrive whole and in time")
 	}
+	c.unread = false
 	return body, c.control.SetReadDeadline(time.Time{})
 }
 
-// readUpTo appends to buf what r has, until its end or until buf holds limit bytes.
-func readUpTo(r io.Reader, buf []byte, limit int) ([]byte, error) {
-	for len(buf) < limit {
+// smallBody is how much of a body is read without being counted, in bytes; from there on its room doubles as it arrives.
+const smallBody = 4 << 10
+
+// readUpTo reads the body until its end, or until there are limit bytes.
+func (c *call) readUpTo(limit int64) ([]byte, error) {
+	most := limit
+	if n := c.request.ContentLength; n >= 0 {
+		most = min(n+1, limit) // the byte more is where the end is found
+	}
+	buf := make([]byte, 0, min(smallBody, most))
+	for int64(len(buf)) < limit {
 		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
+			room := min(2*int64(cap(buf)), max(most, int64(cap(buf))+1))
+			if err := c.countBody(room); err != nil {
+				return nil, err
+			}
+			buf = append(make([]byte, 0, room), buf...)
 		}
-		n, err := r.Read(buf[len(buf):min(cap(buf), limit)])
+		n, err := c.request.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		switch {
 		case errors.Is(err, io.EOF):
@@ -69,4 +100,17 @@ func readUpTo(r io.Reader, buf []byte, limit int) ([]byte, error) {
 		}
 	}
 	return buf, nil
+}
+
+// countBody has the call hold the bytes of its body's room, beside those of the room that it leaves.
+func (c *call) countBody(room int64) error {
+	if c.conn == nil {
+		return nil
+	}
+	more := room - c.conn.read
+	if err := c.conn.budgets.bodies.take(c.request.Context(), c.conn.who, more); err != nil {
+		return err
+	}
+	c.conn.read += more
+	return nil
 }

@@ -4,88 +4,134 @@
 package sockapi
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/sockapi/client"
 )
 
-// peerKey is the key of the connection's engine.Peer in the context of its requests.
-type peerKey struct{}
+// peerKey and connKey are the keys of the connection's engine.Peer and of its *conn in the context of its requests.
+type (
+	peerKey struct{}
+	connKey struct{}
+)
+
+// leastConns is how many connections a user may have whatever the others have.
+const leastConns = 64
 
 // limits bounds the connections of all listeners of a server.
 type limits struct {
-	slots  chan struct{} // one for each connection that is open or about to be accepted
-	perUID int
+	all, perUser int
+	trusted      func(engine.Peer) bool // root and admins, who have as many slots of their own
 
 	mu    sync.Mutex
-	byUID map[uint32]int // guarded by mu
+	open  int // all, with those that are about to be accepted
+	users int // of those who are not trusted
+	byWho map[party]int
 }
 
-func newLimits(all, perUID int) *limits {
-	return &limits{slots: make(chan struct{}, all), perUID: perUID, byUID: make(map[uint32]int)}
+func newLimits(all, perUser int) *limits {
+	return &limits{
+		all: all, perUser: perUser, byWho: make(map[party]int),
+		trusted: func(p engine.Peer) bool { return p.UID == 0 && !p.Foreign },
+	}
 }
 
-// enter counts a connection of a user, if there may be another. Root is not counted, so that it gets in always.
-func (l *limits) enter(uid uint32) bool {
+// arrive counts a connection before it is accepted, depart when it is closed or there is none.
+func (l *limits) arrive() { l.count(1) }
+func (l *limits) depart() { l.count(-1) }
+
+func (l *limits) count(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if uid != 0 && l.byUID[uid] >= l.perUID {
+	l.open += n
+}
+
+// empty reports whether no connection is open or about to be accepted.
+func (l *limits) empty() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open == 0
+}
+
+// enter gives a party a slot, if it may have another.
+func (l *limits) enter(who party) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.byWho[who]
+	switch {
+	case who.trusted:
+		if n >= l.all {
+			return false
+		}
+	case n >= l.perUser || l.users >= l.all && n >= leastConns:
 		return false
+	default:
+		l.users++
 	}
-	l.byUID[uid]++
+	l.byWho[who]++
 	return true
 }
 
-func (l *limits) leave(uid uint32) {
+func (l *limits) leave(who party) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.byUID[uid]--; l.byUID[uid] == 0 {
-		delete(l.byUID, uid)
+	if !who.trusted {
+		l.users--
+	}
+	if l.byWho[who]--; l.byWho[who] == 0 {
+		delete(l.byWho, who)
 	}
 }
 
 // listener accepts connections within limits and knows who is at their other end.
 type listener struct {
 	net.Listener
-	limits *limits
-	log    *slog.Logger
+	limits  *limits
+	budgets *budgets
+	log     *slog.Logger
+	refused refusals
 
-	closed chan struct{}
-	once   sync.Once
+	once sync.Once
 }
 
 func newListener(ln net.Listener, l *limits, log *slog.Logger) *listener {
-	return &listener{Listener: ln, limits: l, log: log, closed: make(chan struct{})}
+	return &listener{Listener: ln, limits: l, log: log}
 }
 
-// Accept returns the next connection. One whose peer is not known, not wanted, or has too many, is closed and skipped: a bad
-// peer never ends Accept.
+// Accept returns the next connection. One whose peer is not known, not wanted, or has too many, is closed and skipped: a bad peer
+// never ends Accept, and nobody waits in the kernel's queue behind one.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
-		select {
-		case l.limits.slots <- struct{}{}:
-		case <-l.closed:
-			return nil, net.ErrClosed
-		}
+		l.limits.arrive()
 		raw, err := l.Listener.Accept()
 		if err != nil {
-			<-l.limits.slots
+			l.limits.depart()
 			return nil, err
 		}
 		c, err := l.admit(raw)
 		if err == nil {
 			return c, nil
 		}
-		l.log.Warn("a connection was refused", "error", err)
+		l.refused.tell(l.log, err)
 		_ = raw.Close()
-		<-l.limits.slots
+		l.limits.depart()
 	}
 }
 
-var errTooMany = errors.New("the user has too many connections")
+var errTooManyConns = errors.New("the user has too many connections")
+
+// full answers a connection for which there is no slot, whatever it asks.
+var full = func() []byte {
+	const body = `{"title":"Too Many Requests","status":429,"detail":"this user has too many connections; close some, or try again later","code":"` + string(client.TooManyCalls) + `"}`
+	return fmt.Appendf(nil, "HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/problem+json\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+}()
 
 func (l *listener) admit(raw net.Conn) (*conn, error) {
 	unix, ok := raw.(*net.UnixConn)
@@ -96,29 +142,144 @@ func (l *listener) admit(raw net.Conn) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !l.limits.enter(peer.UID) {
+	who := party{peer.Account(), l.limits.trusted(peer)}
+	if !l.limits.enter(who) {
 		closeProcess(peer)
-		return nil, errTooMany
+		_ = raw.SetWriteDeadline(time.Now().Add(time.Second)) // its buffer is empty: it takes that at once
+		_, _ = raw.Write(full)
+		return nil, errTooManyConns
 	}
-	return &conn{UnixConn: unix, peer: peer, limits: l.limits}, nil
+	return &conn{UnixConn: unix, peer: peer, who: who, limits: l.limits, budgets: l.budgets}, nil
 }
 
-// Close stops Accept, also while it waits for a slot. It is idempotent.
+// Close stops Accept. It is idempotent.
 func (l *listener) Close() (err error) {
-	l.once.Do(func() {
-		close(l.closed)
-		err = l.Listener.Close()
-	})
+	l.once.Do(func() { err = l.Listener.Close() })
 	return err
 }
 
-// conn is a connection with its peer. The Unix connection's own methods, CloseWrite among them, stay reachable: net/http
-// needs them to end a connection without losing the last answer.
+// refusals has one line in the log for many connections that were refused. Its user is Accept alone.
+type refusals struct {
+	count int
+	told  time.Time
+}
+
+const refusalsEvery = 10 * time.Second
+
+func (r *refusals) tell(log *slog.Logger, err error) {
+	r.count++
+	if time.Since(r.told) < refusalsEvery {
+		return
+	}
+	log.Warn("connections were refused", "count", r.count, "last", err)
+	r.count, r.told = 0, time.Now()
+}
+
+// conn is a connection with its peer. The Unix connection's own methods, CloseWrite among them, stay reachable: net/http needs them
+// to end a connection without losing the last answer.
 type conn struct {
 	*net.UnixConn
-	peer   engine.Peer
-	limits *limits
-	once   sync.Once
+	peer    engine.Peer
+	who     party
+	limits  *limits
+	budgets *budgets
+	once    sync.Once
+
+	// What the call under way holds. One call at a time is under way on a connection, in one goroutine.
+	turn          bool
+	read, weighed int64 // bytes of its body, and of its answer
+}
+
+// writeTime is how long a peer may take to read what is written to it at once.
+const writeTime = 10 * time.Second
+
+// Write has a deadline, so that nobody who does not read keeps an answer in memory.
+func (c *conn) Write(b []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+		return 0, err
+	}
+	return c.UnixConn.Write(b)
+}
+
+// budgets bound what the calls of a server hold at once.
+type budgets struct {
+	turns   *budget // calls that are at work
+	bodies  *budget // bytes
+	answers *budget // bytes
+	pace    *pacer
+}
+
+func newBudgets() *budgets {
+	return &budgets{
+		turns:   newBudget(256, 64, 8),
+		bodies:  newBudget(32<<20, 8<<20, 1<<20),
+		answers: newBudget(48<<20, 12<<20, 4<<20),
+		pace:    &pacer{perSecond: 2000, next: map[party]time.Time{}},
+	}
+}
+
+// begin waits for the call's turn.
+func (c *conn) begin(ctx context.Context) error {
+	if err := c.budgets.pace.wait(ctx, c.who); err != nil {
+		return err
+	}
+	return c.takeTurn(ctx)
+}
+
+func (c *conn) takeTurn(ctx context.Context) error {
+	err := c.budgets.turns.take(ctx, c.who, 1)
+	c.turn = err == nil
+	return err
+}
+
+func (c *conn) giveTurn() {
+	if c.turn {
+		c.budgets.turns.give(c.who, 1)
+		c.turn = false
+	}
+}
+
+// Rest gives back the turn of the call that a context is of, for as long as the call only waits; again takes one anew. It is for
+// engine.Config.
+func Rest(ctx context.Context) (again func() error) {
+	c, ok := ctx.Value(connKey{}).(*conn)
+	if !ok || !c.turn {
+		return func() error { return nil }
+	}
+	c.giveTurn()
+	return func() error { return c.takeTurn(ctx) }
+}
+
+// Weigh has the call that a context is of hold n bytes more until its answer is written; it waits when the user's calls, or all,
+// hold too many. It is for engine.Config.
+func Weigh(ctx context.Context, n int64) error {
+	c, ok := ctx.Value(connKey{}).(*conn)
+	if !ok {
+		return nil
+	}
+	if err := c.budgets.answers.take(ctx, c.who, n); err != nil {
+		return err
+	}
+	c.weighed += n
+	return nil
+}
+
+// dropBody gives back what the call's body held.
+func (c *conn) dropBody() {
+	if c.read > 0 {
+		c.budgets.bodies.give(c.who, c.read)
+		c.read = 0
+	}
+}
+
+// end gives back what the call still holds.
+func (c *conn) end() {
+	c.giveTurn()
+	c.dropBody()
+	if c.weighed > 0 {
+		c.budgets.answers.give(c.who, c.weighed)
+		c.weighed = 0
+	}
 }
 
 // Close closes the connection, lets go of the peer's process, and makes room for another connection.
@@ -126,8 +287,8 @@ func (c *conn) Close() error {
 	err := c.UnixConn.Close()
 	c.once.Do(func() {
 		closeProcess(c.peer)
-		c.limits.leave(c.peer.UID)
-		<-c.limits.slots
+		c.limits.leave(c.who)
+		c.limits.depart()
 	})
 	return err
 }

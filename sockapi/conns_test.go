@@ -4,11 +4,16 @@
 package sockapi
 
 import (
+	"bufio"
+	"encoding/json"
 	"errors"
 	"net"
+	"net/http"
 	"path/filepath"
 	"testing"
-	"time"
+
+	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // accepting is a listener with limits, and what it accepted.
@@ -48,47 +53,68 @@ func dial(t *testing.T, socket string) net.Conn {
 	return c
 }
 
-// TestConnsAreBounded: past the limit a connection waits until another ends, and waiting does not outlive the listener.
+// TestConnsAreBounded: past the limit a connection is answered that, and closed, and one that ends makes room for one.
 func TestConnsAreBounded(t *testing.T) {
 	t.Parallel()
-	socket, accepted, _ := accepting(t, newLimits(2, 2))
+	l := newLimits(2, 2)
+	l.trusted = func(engine.Peer) bool { return false }
+	socket, accepted, _ := accepting(t, l)
 	dial(t, socket)
 	first := <-accepted
 	dial(t, socket)
 	<-accepted
-	dial(t, socket)
-	select {
-	case <-accepted:
-		t.Fatal("a third connection was accepted")
-	case <-time.After(30 * time.Millisecond):
-	}
+	refused(t, socket)
 	must(t, first.Close())
 	_ = first.Close() // makes no second place
-	<-accepted
 	dial(t, socket)
-	select {
-	case <-accepted:
-		t.Fatal("closing one connection twice made two places")
-	case <-time.After(30 * time.Millisecond):
+	<-accepted
+	refused(t, socket)
+}
+
+// refused makes a connection for which there must be no room.
+func refused(t *testing.T, socket string) {
+	t.Helper()
+	resp, err := http.ReadResponse(bufio.NewReader(dial(t, socket)), nil)
+	must(t, err)
+	defer resp.Body.Close()
+	var p client.Problem
+	must(t, json.NewDecoder(resp.Body).Decode(&p))
+	if resp.StatusCode != http.StatusTooManyRequests || p.Code != client.TooManyCalls || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("got %d %+v", resp.StatusCode, p)
 	}
 }
 
-// TestConnsOfOneUser: a user past its bound is refused, root is not, and what ends makes place.
+// TestConnsOfOneUser: a user past its bound is refused, root and admins are not, whoever has however many, and what ends makes
+// room. Nobody is kept from a few by what the others have.
 func TestConnsOfOneUser(t *testing.T) {
 	t.Parallel()
-	l := newLimits(10, 1)
-	if !l.enter(1000) || l.enter(1000) || !l.enter(1001) || !l.enter(0) || !l.enter(0) {
-		t.Error("the bound is not one connection for each user but root")
+	const most = leastConns + 10
+	l := newLimits(most, most)
+	greedy, good, admin := party{account: 1000}, party{account: 1001}, party{account: 1001, trusted: true}
+	enter := func(who party, n int) (got int) {
+		for range n {
+			if l.enter(who) {
+				got++
+			}
+		}
+		return got
 	}
-	l.leave(1000)
-	if !l.enter(1000) {
-		t.Error("what ended makes no place")
+	for _, c := range []struct {
+		who       party
+		ask, want int
+	}{{greedy, most + 1, most}, {good, most, leastConns}, {admin, most + 1, most}, {greedy, 1, 0}} {
+		if got := enter(c.who, c.ask); got != c.want {
+			t.Errorf("%+v got %d connections, want %d", c.who, got, c.want)
+		}
 	}
-	for _, uid := range []uint32{1000, 1001, 0, 0} {
-		l.leave(uid)
+	l.leave(greedy)
+	for who, n := range map[party]int{greedy: most - 1, good: leastConns, admin: most} {
+		for range n {
+			l.leave(who)
+		}
 	}
-	if len(l.byUID) != 0 {
-		t.Errorf("nobody is left, but %v are counted", l.byUID)
+	if len(l.byWho) != 0 || l.users != 0 {
+		t.Errorf("nobody is left, but %v are counted, %d of them users", l.byWho, l.users)
 	}
 }
 

@@ -7,11 +7,13 @@
 //
 //	listen_linux.go  the socket, bound where nobody can reach it before it has its mode and group
 //	peer_linux.go    who calls: uid, pid and pidfd from the kernel, once per connection, never from the request
-//	conns.go         how many connections there may be, in all and of one user
+//	conns.go         how many connections there may be, in all and of one user; beside them, those of root and admins
 //	router.go        the path as it was sent: no cleaning, no redirects, each segment decoded by itself
 //	routes.go        the table of all calls: what each takes and answers, and who may call it
+//	call.go          the body, as it arrives: its time, and the bytes that bodies hold, in all and of one user
 //	rawbody.go       the body's bytes: size, UTF-8, one JSON object, no name twice, depth
 //	fields.go        the body's fields and the query's: known, of the right type, within their limits
+//	budget.go        the call's turn: how many calls are at work at once, how many a user makes in a second
 //	claims.go, …     the handlers, which call the engine and return a value or an error
 //	problems.go      the one place where an error becomes an answer
 //

@@ -172,6 +172,8 @@ func retryAfter(p *client.Problem) string {
 	switch {
 	case p.Code == client.Draining:
 		return "0"
+	case p.Code == client.TooManyCalls:
+		return "1"
 	case p.Code != client.LockHeld:
 		return ""
 	case p.Holder == nil:

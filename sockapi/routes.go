@@ -29,6 +29,7 @@ type route struct {
 	summary string
 	access  access
 	handler
+	free     bool          // it asks nobody, and needs no turn
 	answers  map[int][]any // by status: a value of the type that is answered as JSON, or a mediaType
 	refusals codes         // those of this call alone; codes lists all
 }
@@ -37,7 +38,7 @@ type codes []client.Code
 
 // codes returns every code that a call can be refused with.
 func (r route) codes() codes {
-	all := codes{client.BadRequest, client.BodyTooLarge, client.Invalid, client.Internal}
+	all := codes{client.BadRequest, client.BodyTooLarge, client.Invalid, client.Internal, client.TooManyCalls}
 	if strings.Contains(r.path, "{asset}") {
 		all = append(all, client.InvalidAsset)
 	}
@@ -74,7 +75,7 @@ var routes = []route{
 		answers: ok(client.ClaimList{}),
 	},
 	{
-		method: "GET", path: "/v1/claims/{id}", id: "getClaim", access: owner,
+		method: "GET", path: "/v1/claims/{id}", id: "getClaim", access: owner, free: true,
 		summary:  "Read a claim, or with wait watch it.",
 		handler:  handle(getClaim),
 		answers:  ok(client.ClaimBody{}),
@@ -88,7 +89,7 @@ var routes = []route{
 		refusals: codes{client.ClaimLost, client.StaleToken, client.StoreUnavailable},
 	},
 	{
-		method: "POST", path: "/v1/claims/{id}/heartbeat", id: "heartbeat", access: owner,
+		method: "POST", path: "/v1/claims/{id}/heartbeat", id: "heartbeat", access: owner, free: true,
 		summary:  "Give a sign of life.",
 		handler:  handle(heartbeat),
 		answers:  ok(client.ClaimBody{}),
@@ -215,7 +216,7 @@ var routes = []route{
 		answers: ok(mediaType("application/json")),
 	},
 	{
-		method: "GET", path: "/livez", id: "livez", access: anyone,
+		method: "GET", path: "/livez", id: "livez", access: anyone, free: true,
 		summary: "Is the daemon alive? It never asks Redis.",
 		handler: handle(livez),
 		answers: ok(mediaType("text/plain")),
@@ -275,6 +276,11 @@ func handle[Q, B any](f func(*Server, *call, Q, B) (answer, error)) handler {
 				return answer{}, invalid("body", "must be left out")
 			}
 			if err := decode(body, h.fields, &b); err != nil {
+				return answer{}, err
+			}
+		}
+		if c.conn != nil && !c.free {
+			if err := c.conn.begin(c.request.Context()); err != nil {
 				return answer{}, err
 			}
 		}

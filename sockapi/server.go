@@ -65,8 +65,8 @@ type Config struct {
 	Audit          func(engine.AuditEvent) // is called for each write that was refused, and must not block. Defaults to nothing
 	AdminGID       *uint32                 // the group whose members are admins, beside root; nil: nobody else
 	Version        string                  // of the daemon, for the OpenAPI document
-	MaxConns       int                     // on the socket, at once; further ones wait. Defaults to 16,384
-	MaxConnsPerUID int                     // of these, one user's; further ones are closed. Root is not counted. Defaults to 12,288
+	MaxConns       int                     // on the socket, at once; further ones are refused. Root and admins have as many beside. Defaults to 8,192
+	MaxConnsPerUID int                     // of these, one user's. Defaults to 2,048
 
 	Logger   *slog.Logger
 	Registry prometheus.Registerer
@@ -97,6 +97,7 @@ type Server struct {
 	router      router
 	http        *http.Server
 	limits      *limits
+	budgets     *budgets
 
 	serving context.Context // done when nothing more is accepted, and long polls must end
 	drain   context.CancelFunc
@@ -106,10 +107,10 @@ type Server struct {
 // New wires and starts nothing.
 func New(c Config) (*Server, error) {
 	if c.MaxConns == 0 {
-		c.MaxConns = 16384
+		c.MaxConns = 8192
 	}
 	if c.MaxConnsPerUID == 0 {
-		c.MaxConnsPerUID = 12288
+		c.MaxConnsPerUID = 2048
 	}
 	if c.Audit == nil {
 		c.Audit = func(engine.AuditEvent) {}
@@ -140,7 +141,9 @@ func New(c Config) (*Server, error) {
 		metrics:     m,
 		router:      newRouter(routes),
 		limits:      newLimits(c.MaxConns, c.MaxConnsPerUID),
+		budgets:     newBudgets(),
 	}
+	s.limits.trusted = s.isAdmin
 	s.serving, s.drain = context.WithCancel(context.Background())
 	s.http = &http.Server{
 		Handler:                      s,
@@ -151,7 +154,7 @@ func New(c Config) (*Server, error) {
 		ErrorLog:                     slog.NewLogLogger(c.Logger.Handler(), slog.LevelWarn),
 		ConnState:                    s.connState,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, peerKey{}, c.(*conn).peer)
+			return context.WithValue(context.WithValue(ctx, peerKey{}, c.(*conn).peer), connKey{}, c)
 		},
 	}
 	return s, nil
@@ -161,6 +164,7 @@ func New(c Config) (*Server, error) {
 // several.
 func (s *Server) Serve(ln net.Listener) error {
 	l := newListener(ln, s.limits, s.log)
+	l.budgets = s.budgets
 	stop := context.AfterFunc(s.serving, func() { _ = l.Close() })
 	defer stop()
 	err := s.http.Serve(l)
@@ -181,12 +185,12 @@ func (s *Server) Drain() {
 // context's error. It is idempotent and needs no Serve.
 //
 // net/http's own Shutdown comes last, for it drops what is read after it was called. Until then every connection that was
-// accepted gets an answer to what it asks; each has a slot, from before it is accepted until it is closed.
+// accepted gets an answer to what it asks; each is counted, from before it is accepted until it is closed.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
 	grace, look := time.After(unusedGrace), time.NewTicker(time.Millisecond)
 	defer look.Stop()
-	for over := false; len(s.limits.slots) > 0; {
+	for over := false; !s.limits.empty(); {
 		select {
 		case <-grace:
 			over = true
@@ -230,10 +234,15 @@ func (s *Server) untilDrained(ctx context.Context) (context.Context, context.Can
 // ServeHTTP finds a request's route, runs it, and writes what comes of it.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
+	peer, _ := r.Context().Value(peerKey{}).(engine.Peer)
+	c := &call{request: r, control: http.NewResponseController(w), peer: peer}
+	if c.conn, _ = r.Context().Value(connKey{}).(*conn); c.conn != nil {
+		defer c.conn.end()
+	}
+	c.awaitBody(start)
 	route, params, err := s.router.find(r, w.Header())
 	name := "none"
-	peer, _ := r.Context().Value(peerKey{}).(engine.Peer)
-	c := &call{request: r, control: http.NewResponseController(w), peer: peer, params: params}
+	c.params = params
 	var caller *engine.Caller
 	if route != nil && route.writes() {
 		caller = engine.NewCaller(c.by(), route.id)
@@ -244,6 +253,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		name = route.path
 		a, err = s.run(route, c)
 	}
+	if c.conn != nil {
+		c.conn.dropBody()
+	}
+	c.leaveBody(w)
 	code := statusLeft
 	switch {
 	case err == nil:
@@ -272,6 +285,7 @@ func (s *Server) run(route *route, c *call) (a answer, err error) {
 	if route.access == admin && !s.isAdmin(c.peer) {
 		return answer{}, errNotAdmin
 	}
+	c.free = route.free
 	return route.run(s, c)
 }
 

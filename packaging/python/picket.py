@@ -180,7 +180,7 @@ class Client:
             try:
                 return request()
             except Problem as p:
-                if p.code != "DRAINING" or time.monotonic() - start + p.retry_after > FOLLOW_SECONDS:
+                if p.code not in ("DRAINING", "TOO_MANY_CALLS") or time.monotonic() - start + p.retry_after > FOLLOW_SECONDS:
                     raise
                 time.sleep(max(p.retry_after, 0.02))
 

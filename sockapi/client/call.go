@@ -32,14 +32,14 @@ func (c *Client) call(ctx context.Context, method, path string, request, answer 
 	return c.follow(ctx, func() error { return c.once(ctx, method, path, request, answer) })
 }
 
-// follow makes a call again, on a new connection, as long as it is answered DRAINING: that daemon has done nothing, and
-// another takes its place.
+// follow makes a call again, on a new connection, as long as it is answered DRAINING or TOO_MANY_CALLS: that daemon has done
+// nothing. Another takes its place, or it has time again.
 func (c *Client) follow(ctx context.Context, call func() error) error {
 	start := time.Now()
 	for {
 		err := call()
 		var p *Problem
-		if !errors.As(err, &p) || p.Code != Draining || time.Since(start)+p.RetryAfter > followFor {
+		if !errors.As(err, &p) || p.Code != Draining && p.Code != TooManyCalls || time.Since(start)+p.RetryAfter > followFor {
 			return err
 		}
 		c.CloseIdleConnections()

@@ -37,6 +37,7 @@ const (
 	BodyTooLarge      Code = "BODY_TOO_LARGE"
 	LockHeld          Code = "LOCK_HELD"
 	TooManyClaims     Code = "TOO_MANY_CLAIMS"
+	TooManyCalls      Code = "TOO_MANY_CALLS"
 	Internal          Code = "INTERNAL"
 	StoreUnavailable  Code = "STORE_UNAVAILABLE"
 	OutboxUnavailable Code = "OUTBOX_UNAVAILABLE"
@@ -66,6 +67,7 @@ var statuses = map[Code]int{
 	BodyTooLarge:      http.StatusRequestEntityTooLarge,
 	LockHeld:          http.StatusLocked,
 	TooManyClaims:     http.StatusTooManyRequests,
+	TooManyCalls:      http.StatusTooManyRequests,
 	Internal:          http.StatusInternalServerError,
 	StoreUnavailable:  http.StatusServiceUnavailable,
 	OutboxUnavailable: http.StatusServiceUnavailable,
@@ -95,7 +97,8 @@ type Problem struct {
 	Allowed []Next       `json:"allowed,omitempty" doc:"With ILLEGAL_TRANSITION: what is allowed there."`
 	Holder  *Holder      `json:"holder,omitempty" doc:"With LOCK_HELD: who holds the asset."`
 
-	// RetryAfter is the header of that name, in whole seconds: with LOCK_HELD when the lock ends unless it is renewed.
+	// RetryAfter is the header of that name, in whole seconds: with LOCK_HELD when the lock ends unless it is renewed, with TOO_MANY_CALLS when to
+	// try again.
 	RetryAfter time.Duration `json:"-"`
 }
 

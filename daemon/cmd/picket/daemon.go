@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -63,11 +64,22 @@ func daemonCommand() *cli.Command {
 				daemon.RefuseStart(err)
 				return configError(err)
 			}
+			boundMemory()
 			defer reloadOnHUP(d)()
 			ctx, stop := untilSignal(c.Context)
 			defer stop()
 			return configError(d.Run(ctx))
 		},
+	}
+}
+
+// memoryGoal is from where on memory is collected more eagerly, in bytes: more than a daemon needs, and what calls may hold at once.
+const memoryGoal = 192 << 20
+
+// boundMemory sets the goal, unless GOMEMLIMIT does.
+func boundMemory() {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryGoal)
 	}
 }
 

@@ -56,6 +56,7 @@ var codeExits = map[client.Code]int{
 	client.StaleToken:        exitLost,
 	client.LockHeld:          exitTempFail,
 	client.TooManyClaims:     exitTempFail,
+	client.TooManyCalls:      exitTempFail,
 	client.Draining:          exitTempFail,
 	client.StoreUnavailable:  exitUnavailable,
 	client.OutboxUnavailable: exitUnavailable,
