@@ -237,6 +237,15 @@ func TestFiguresAndDigest(t *testing.T) {
 	if factsOf([]findings.Finding{a, b}).Digest == one.Digest {
 		t.Error("another place is the same")
 	}
+	b.Location = "https://h/y?q=1"
+	first := factsOf([]findings.Finding{a, b}).Digest
+	b.Location = "https://h/y?q=2"
+	if factsOf([]findings.Finding{a, b}).Digest != first {
+		t.Error("another query is another place")
+	}
+	if f := factsOf([]findings.Finding{{ID: "x", Severity: "unknown", Vector: "AV:N"}}); f.sentence() != "1 finding, 1 of unknown severity, 1 with a CVSS vector that cannot be read" {
+		t.Errorf("a vector that cannot be read: %s", f.sentence())
+	}
 	if f := factsOf(nil); f.Findings == nil || f.Count != 0 || f.sentence() != "nothing found" {
 		t.Errorf("of nothing: %+v", f)
 	}

@@ -5,7 +5,9 @@ package findings
 
 import (
 	"bytes"
+	"context"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -19,9 +21,10 @@ func fuzz(f *testing.F, format string) {
 	}
 	f.Add([]byte("null"), uint(2))
 	f.Fuzz(func(t *testing.T, in []byte, cut uint) {
-		list, err := Parse(format, bytes.NewReader(in))
+		report, err := Read(context.Background(), format, bytes.NewReader(in), []int{0, 1})
+		list := report.Findings
 		if err != nil {
-			if list != nil {
+			if list != nil || report.Ended {
 				t.Fatalf("%d findings beside an error", len(list))
 			}
 			return
@@ -30,8 +33,16 @@ func fuzz(f *testing.F, format string) {
 			if found.ID == "" || rank(found.Severity) < 0 || len(found.Title) > maxTitle || len(found.ID) > maxID {
 				t.Fatalf("not whole: %+v", found)
 			}
+			if found.Vector != "" && found.CVSS > 0 || link(found.URL) != found.URL || found.Identity() == "" {
+				t.Fatalf("not whole: %+v", found)
+			}
 			if !(found.CVSS >= 0 && found.CVSS <= 10) || !(found.EPSS >= 0 && found.EPSS <= 1) {
 				t.Fatalf("not a score: %+v", found)
+			}
+		}
+		for _, cve := range report.CVEs() {
+			if cveIn(cve) != cve {
+				t.Fatalf("no CVE: %q", cve)
 			}
 		}
 		Sort(list)
@@ -56,6 +67,38 @@ func FuzzParseNmap(f *testing.F)     { fuzz(f, "nmap") }
 func FuzzParseOSV(f *testing.F)      { fuzz(f, "osv") }
 func FuzzParseSARIF(f *testing.F)    { fuzz(f, "sarif") }
 func FuzzParseFindings(f *testing.F) { fuzz(f, "findings") }
+
+// FuzzVector: what is read is a base score, what is not is told, and the order of the metrics changes nothing.
+func FuzzVector(f *testing.F) {
+	f.Add("CVSS:4.0/AV:N/AC:L/AT:N/PR:N/UI:N/VC:H/SC:N/VI:H/SI:N/VA:H/SA:N")
+	f.Add("CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H/")
+	f.Add("(AV:N/AC:L/Au:N/C:C/I:C/A:C)")
+	f.Fuzz(func(t *testing.T, vector string) {
+		var s scores
+		s.add("", 0, vector)
+		if !(s.best() >= 0 && s.best() <= 10) {
+			t.Fatalf("%q: %v", vector, s.best())
+		}
+		score, _, ok := baseScore(vector, "")
+		vector = strings.ToUpper(vector)
+		prefix := vectorPrefix.FindString(vector)
+		if !ok || prefix == "" || strings.ContainsAny(vector, `()[]"'`) {
+			return
+		}
+		parts := strings.Split(vector[len(prefix):], "/")
+		slices.Reverse(parts)
+		if again, _, _ := baseScore(prefix+strings.Join(parts, "/"), ""); again != score {
+			t.Fatalf("%q: %v, in another order %v", vector, score, again)
+		}
+	})
+}
+
+// FuzzPlace: any place has something that lasts.
+func FuzzPlace(f *testing.F) {
+	f.Add("https://u@h/tmp/x/0f8fad5b-d9cb-469f-a165-70867728950e?a=b#c")
+	f.Add(`C:\\Temp\\a1\\pom.xml:3`)
+	f.Fuzz(func(t *testing.T, place string) { _ = Finding{Location: place}.Identity() })
+}
 
 // FuzzEPSS: no row that is none is taken.
 func FuzzEPSS(f *testing.F) {

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// TestFixAndLinkAreShownAndSent: what mends a finding, and where more is said of it, come as far as to people.
+func TestFixAndLinkAreShownAndSent(t *testing.T) {
+	t.Parallel()
+	const link = "https://example.com/CVE-2021-44228"
+	j := jobOn(t, "[step.assess]\nhigh_risk = \"any(findings, .fixed_in != '')\"",
+		findings.Finding{ID: "CVE-2021-44228", Severity: "critical", CVSS: 10, Package: "log4j-core 2.14.1", FixedIn: "2.17.1", URL: link})
+	out, err := j.assess(t.Context())
+	if err != nil || out.State != stateHighRisk {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	j.ticket.Steps[stepAssess] = client.Step{State: out.State, Facts: out.Facts}
+	n, err := j.notification()
+	if err != nil || !strings.Contains(n.Text, " in log4j-core 2.14.1, fixed in 2.17.1\n  "+link) {
+		t.Errorf("the text is %q, error %v", n.Text, err)
+	}
+	for _, facts := range []string{string(n.Facts), string(out.Facts), string(j.ticket.Steps[stepVuln].Facts)} {
+		if !strings.Contains(facts, `"fixed_in":"2.17.1","url":"`+link+`"`) {
+			t.Errorf("neither is in %s", facts)
+		}
+	}
+	if words := strings.Join(Why(j.ticket).Words, "\n"); !strings.Contains(words, "log4j-core 2.14.1, fixed in 2.17.1 "+link) {
+		t.Errorf("neither is told: %s", words)
+	}
+}
+
+// TestLinksGoFirst: where a list has no room for all findings, it has none for links.
+func TestLinksGoFirst(t *testing.T) {
+	t.Parallel()
+	long := "https://example.com/" + strings.Repeat("x", 300)
+	var all []findings.Finding
+	for i := range 2000 {
+		all = append(all, findings.Finding{ID: fmt.Sprintf("CVE-2019-%05d", i), Severity: "high", CVSS: 7.5, FixedIn: "2", URL: long})
+	}
+	if list, omitted := fitting(all, maxListed); omitted != 0 || len(list) != len(all) || list[0].URL != "" || list[0].FixedIn != "2" {
+		t.Errorf("%d are left out, the first is %+v", omitted, list[0])
+	}
+	if list, omitted := fitting(all[:100], maxListed); omitted != 0 || list[0].URL != long {
+		t.Errorf("of few: %d are left out, the first is %+v", omitted, list[0])
+	}
+	if all[0].URL != long {
+		t.Error("the list that was given is changed")
+	}
+}
+
+// TestReportThatLeavesSomethingOpenSaysSo in the summary and in the facts.
+func TestReportThatLeavesSomethingOpenSaysSo(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	report := `{"SchemaVersion":2,"Metadata":{"OS":{"Family":"alpine","Name":"3.9.4","EOSL":true}}}`
+	if err := os.WriteFile(filepath.Join(folder, "web-01"), []byte(report), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j := jobOn(t, "")
+	j.a.config.Step.Vuln = VulnConfig{Parse: "trivy"}
+	var err error
+	if j.a.plan.file, err = newFilePath(filepath.Join(folder, "{{.Asset}}")); err != nil {
+		t.Fatal(err)
+	}
+	out, err := j.vuln(t.Context())
+	const note = "alpine 3.9.4 is not supported any more: what was found since is not known of it"
+	if err != nil || out.Summary != "nothing found; "+note || decoded[vulnFacts](t, out.Facts).Notes[0] != note {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
