@@ -4,8 +4,10 @@
 package notifier
 
 import (
+	"math"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -25,12 +27,15 @@ func backoff(n int, first, limit time.Duration) time.Duration {
 // maxRetryAfter keeps an absurd Retry-After within what a Duration holds. GiveUp bounds it further.
 const maxRetryAfter = 366 * 24 * time.Hour
 
-// retryAfter reads the header of that name, in either form of RFC 9110 section 10.2.3. It is 0 when there is none, or none
-// that can be read.
+// digits are seconds. RFC 9110 has whole ones; some receivers send others.
+var digits = regexp.MustCompile(`^[0-9]{1,18}(\.[0-9]*)?$`)
+
+// retryAfter reads the header of that name, in either form of RFC 9110 section 10.2.3; a part of a second counts as a whole one.
+// It is 0 when there is none, or none that can be read.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := strings.TrimSpace(h.Get("Retry-After"))
-	if seconds, err := strconv.ParseUint(value, 10, 64); err == nil {
-		return time.Duration(min(seconds, uint64(maxRetryAfter/time.Second))) * time.Second
+	if seconds, err := strconv.ParseFloat(value, 64); err == nil && digits.MatchString(value) {
+		return time.Duration(math.Ceil(min(seconds, maxRetryAfter.Seconds()))) * time.Second
 	}
 	at, err := http.ParseTime(value)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -76,13 +77,14 @@ func hmacOf(key, text string) string {
 // out for 10 minutes.
 var dingtalkCodes = robotCodes{
 	slow: 10 * time.Minute,
+	dead: regexp.MustCompile(`(?i)keyword|关键词`),
 	of: map[int]verdict{
 		-1:     busy,     // the system is busy
 		40035:  refused,  // bad parameters
 		130101: slowDown, // 20 a minute
 		300001: refused,  // no such token
 		300005: refused,  // no such token
-		310000: refused,  // the sign, the time, a key word or the address is not what was agreed
+		310000: mendable, // the sign, the time, the address or, as the message says, a key word is not what was agreed
 		400013: refused,  // the group is dissolved
 		400101: refused,  // no such token
 		400102: refused,  // the robot is switched off

@@ -54,12 +54,12 @@ var feishuCodes = robotCodes{
 	slow: 10 * time.Second,
 	of: map[int]verdict{
 		2200:     busy,     // an error of its own
-		9499:     refused,  // a bad body
+		9499:     mendable, // too many requests, or a bad body
 		11232:    slowDown, // 100 a minute and 5 a second, or all of Feishu is busy
 		19001:    refused,  // the URL is no robot's
 		19002:    refused,  // bad parameters
-		19021:    refused,  // the sign or the time is not right
-		19022:    refused,  // not from this address
+		19021:    mendable, // the sign or the time is not right
+		19022:    mendable, // not from this address
 		19024:    refused,  // a key word is missing
 		99991400: slowDown, // the gateway's own limit
 	},

@@ -69,6 +69,8 @@ type ChannelConfig struct {
 	Template string   // of text/template, over the fields of a view. Defaults to Picket's own
 	Mentions []string // of robots: user ids, mobile numbers, @all
 
+	MaxLength int // slack: characters that the receiver takes. Defaults to what its URL tells, or to 40,000 bytes
+
 	SMTP     string // mail: host:port
 	TLS      string // mail: starttls, implicit, none. Defaults to starttls
 	Username string // mail; empty: no login

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/textproto"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -40,7 +41,7 @@ func answered(reply reply, from string, now time.Time) Result {
 	switch {
 	case code >= 200 && code < 300:
 		return Result{Status: outbox.Sent}
-	case code == 408, code == 425, code == 429, code == 503:
+	case code == 407, code == 408, code == 425, code == 429, code == 503:
 		r.Status, r.RetryAfter = outbox.Pending, retryAfter(reply.header, now)
 	case code == 409, code >= 500: // RFC 9110 section 15: what is above 599 counts as 5xx
 		r.Status, r.RetryAfter, r.Doubtful = outbox.Pending, retryAfter(reply.header, now), true
@@ -56,7 +57,8 @@ func answered(reply reply, from string, now time.Time) Result {
 // robotCodes says what the codes in a robot's answers mean. 0 is success.
 type robotCodes struct {
 	of   map[int]verdict
-	slow time.Duration // how long to wait when told to slow down
+	dead *regexp.Regexp // what the message with a mendable code says when it is refused for good all the same; nil: nothing
+	slow time.Duration  // how long to wait when told to slow down
 }
 
 // verdict is what a code means.
@@ -66,6 +68,7 @@ const (
 	refused  verdict = iota + 1 // for good
 	slowDown                    // not now, and nothing was done
 	busy                        // not now, and whether it was done is not known
+	mendable                    // nothing was done, for what a person or time mends: a clock, a secret, an address
 )
 
 // answered decides what a robot's answer means. Robots say in the body what went wrong, also with HTTP 200. A code that
@@ -90,12 +93,15 @@ func (c *robotCodes) answered(r reply, from string, now time.Time) Result {
 	case *code == 0:
 		return answered(r, from, now)
 	}
-	result := Result{Error: withDetail(fmt.Sprintf("code %d from %s", *code, from), r.hide(cmp.Or(a.ErrMsg, a.Msg)))}
+	said := cmp.Or(a.ErrMsg, a.Msg)
+	result := Result{Error: withDetail(fmt.Sprintf("code %d from %s", *code, from), r.hide(said))}
 	switch meaning := c.of[*code]; {
-	case meaning == refused:
+	case meaning == refused, meaning == mendable && c.dead != nil && c.dead.MatchString(said):
 		result.Status = outbox.Dead
 	case meaning == slowDown:
 		result.Status, result.RetryAfter = outbox.Pending, max(retryAfter(r.header, now), c.slow)
+	case meaning == mendable:
+		result.Status, result.RetryAfter = outbox.Pending, retryAfter(r.header, now)
 	case meaning == busy || good:
 		result.Status, result.Doubtful = outbox.Pending, true
 	default:

@@ -5,6 +5,7 @@ package notifier
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,6 +36,7 @@ type robot struct {
 	robotKind
 	*prose
 	secret   string
+	most     int // characters of a slackBody
 	mentions []string
 	language string
 }
@@ -62,16 +64,21 @@ func newRobot(cc ChannelConfig, version string) (*robot, error) {
 		return nil, err
 	}
 	return &robot{
-		poster: p, robotKind: kind, prose: text, secret: string(cc.Secret), mentions: cc.Mentions, language: cc.Language,
+		poster: p, robotKind: kind, prose: text, secret: string(cc.Secret), most: cmp.Or(cc.MaxLength, slackMost(p.url)),
+		mentions: cc.Mentions, language: cc.Language,
 	}, nil
 }
 
 func (r *robot) Render(m Message) ([]byte, error) {
 	return r.fit(m, r.limit, func(subject, text string) ([]byte, error) {
+		form := r.form(r, subject, text)
+		if s, ok := form.(slackBody); ok && s.length() > r.most {
+			return nil, errTextTooLong
+		}
 		var b bytes.Buffer
 		e := json.NewEncoder(&b)
 		e.SetEscapeHTML(false)
-		err := e.Encode(r.form(r, subject, text))
+		err := e.Encode(form)
 		return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 	})
 }

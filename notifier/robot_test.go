@@ -55,20 +55,21 @@ func sendMessage(t *testing.T, s Sender, m Message, timeout time.Duration) Resul
 func TestEveryCodeOfTheRobots(t *testing.T) {
 	t.Parallel()
 	dead, later := Result{Status: outbox.Dead}, Result{Status: outbox.Pending, Doubtful: true}
+	mend := Result{Status: outbox.Pending}
 	slow := func(d time.Duration) Result { return Result{Status: outbox.Pending, RetryAfter: d} }
 	tests := map[string]map[int]Result{
 		"wecom": {
 			-1: later, 0: sentResult, 40008: dead, 40035: dead, 40058: dead, 44004: dead, 45002: dead, 45009: slow(time.Minute),
-			45033: slow(time.Minute), 60020: dead, 93000: dead, 93004: dead, 93008: dead, 123456: later,
+			45033: slow(time.Minute), 60020: mend, 93000: dead, 93004: dead, 93008: dead, 123456: later,
 		},
 		"dingtalk": {
-			-1: later, 0: sentResult, 40035: dead, 130101: slow(10 * time.Minute), 300001: dead, 300005: dead, 310000: dead,
+			-1: later, 0: sentResult, 40035: dead, 130101: slow(10 * time.Minute), 300001: dead, 300005: dead, 310000: mend,
 			400013: dead, 400101: dead, 400102: dead, 400105: dead, 400106: dead, 410100: slow(10 * time.Minute), 430101: dead,
 			430102: dead, 430103: dead, 430104: dead, 460101: dead, 123456: later,
 		},
 		"feishu": {
-			0: sentResult, 2200: later, 9499: dead, 11232: slow(10 * time.Second), 19001: dead, 19002: dead, 19021: dead,
-			19022: dead, 19024: dead, 99991400: slow(10 * time.Second), 123456: later,
+			0: sentResult, 2200: later, 9499: mend, 11232: slow(10 * time.Second), 19001: dead, 19002: dead, 19021: mend,
+			19022: mend, 19024: dead, 99991400: slow(10 * time.Second), 123456: later,
 		},
 	}
 	for kind, codes := range tests {
@@ -96,6 +97,30 @@ func TestEveryCodeOfTheRobots(t *testing.T) {
 				if got != want {
 					t.Errorf("%s %d with HTTP %d is %+v, want %+v", kind, code, status, got, want)
 				}
+			}
+		}
+	}
+}
+
+// What a person or time can mend is tried again; what is wrong with the text is not.
+func TestACodeWithTwoMeanings(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind, body string
+		want       outbox.Status
+	}{
+		{"dingtalk", `{"errcode":310000,"errmsg":"invalid timestamp"}`, outbox.Pending},
+		{"dingtalk", `{"errcode":310000,"errmsg":"description:机器人发送签名过期;solution:签名生成时间和发送时间请保持在1小时以内"}`, outbox.Pending},
+		{"dingtalk", `{"errcode":310000,"errmsg":"sign not match"}`, outbox.Pending},
+		{"dingtalk", `{"errcode":310000,"errmsg":"keywords not in content"}`, outbox.Dead},
+		{"dingtalk", `{"errcode":310000,"errmsg":"description:关键词不匹配"}`, outbox.Dead},
+		{"feishu", `{"code":19021,"msg":"sign match fail or timestamp is not within one hour from current time"}`, outbox.Pending},
+		{"feishu", `{"code":9499,"msg":"too many request","data":{}}`, outbox.Pending},
+		{"feishu", `{"code":19024,"msg":"Key Words Not Found"}`, outbox.Dead},
+	} {
+		for _, status := range []int{200, 400} {
+			if got := sendTo(t, at(t, c.kind, says(status, c.body)), time.Minute); got.Status != c.want || got.Doubtful {
+				t.Errorf("%s with HTTP %d and %s is %+v, want %s", c.kind, status, c.body, got, c.want)
 			}
 		}
 	}

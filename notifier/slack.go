@@ -3,7 +3,50 @@
 
 package notifier
 
-import "strings"
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode/utf16"
+)
+
+// slackBody is what an incoming webhook of Slack takes.
+type slackBody struct {
+	Text   string `json:"text"`
+	Mrkdwn bool   `json:"mrkdwn"` // false: stars and underscores stay what they are
+}
+
+// length is that of the text in UTF-16 units, the most that a receiver can count.
+func (b slackBody) length() int { return len(utf16.Encode([]rune(b.Text))) }
+
+// The most characters that the receivers of Slack's form take, which refuse what is longer.
+const (
+	discordMost    = 2000
+	rocketChatMost = 5000
+	mattermostMost = 16_383
+)
+
+var (
+	rocketChatPath = regexp.MustCompile(`/hooks/[^/]+/[^/]+/?$`)
+	mattermostPath = regexp.MustCompile(`/hooks/[^/]+/?$`)
+)
+
+// slackMost tells by a URL how many characters its receiver takes: Discord's ends in /slack, Rocket.Chat's in /hooks/ID/TOKEN,
+// Mattermost's in /hooks/ID. Of any other nothing is known beyond a body's limit.
+func slackMost(to string) int {
+	u, err := url.Parse(to)
+	switch {
+	case err != nil:
+		return slack.limit
+	case strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/slack"):
+		return discordMost
+	case rocketChatPath.MatchString(u.Path):
+		return rocketChatMost
+	case mattermostPath.MatchString(u.Path):
+		return mattermostMost
+	}
+	return slack.limit
+}
 
 // slack is the form of Slack's incoming webhooks, which many others take. Slack cuts texts of more than 40,000 characters.
 var slack = robotKind{
@@ -19,10 +62,7 @@ var slack = robotKind{
 			}
 			text += " <" + m + ">"
 		}
-		return struct {
-			Text   string `json:"text"`
-			Mrkdwn bool   `json:"mrkdwn"` // false: stars and underscores stay what they are
-		}{text, false}
+		return slackBody{Text: text}
 	},
 }
 

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"sort"
 	"strings"
 	"text/template"
@@ -200,12 +201,16 @@ const (
 func inert(s string) string {
 	var b strings.Builder
 	before, begins := ' ', true
-	for _, r := range s {
+	whole := addresses.FindAllStringIndex(s, -1)
+	for i, r := range s {
+		for len(whole) > 0 && whole[0][1] <= i {
+			whole = whole[1:]
+		}
 		if begins && (r == '#' || r == '>') || before == ']' && strings.ContainsRune("([:", r) {
 			b.WriteRune(gap)
 		}
 		b.WriteRune(r)
-		if r == '<' || r == '@' && !inAddress(before) {
+		if r == '<' || r == '@' && (len(whole) == 0 || i < whole[0][0] || calls.MatchString(s[i:])) {
 			b.WriteRune(gap)
 		}
 		begins = r == '\n' || begins && r == ' '
@@ -214,7 +219,9 @@ func inert(s string) string {
 	return b.String()
 }
 
-// inAddress reports whether an @ behind r is one of a mail address.
-func inAddress(r rune) bool {
-	return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("._%+-", r))
-}
+// addresses are whole mail addresses, the only place where an @ is left as it is. calls is what calls a chat though it may be one:
+// Discord reads no further than @everyone and @here.
+var (
+	addresses = regexp.MustCompile(`[A-Za-z0-9]([A-Za-z0-9._%+-]*[A-Za-z0-9])?@([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z]{2,}\b`)
+	calls     = regexp.MustCompile(`^(?i)@(everyone|here|all\b|channel\b)`)
+)

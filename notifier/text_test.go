@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
@@ -94,13 +95,13 @@ func TestWhatRobotsAreSent(t *testing.T) {
 func TestOthersTextIsOnlyShown(t *testing.T) {
 	t.Parallel()
 	acts := map[string]*regexp.Regexp{
-		"slack":    regexp.MustCompile(`<|[^\w.%+-]@(all|channel|here|everyone)|\]\(`),
-		"wecom":    regexp.MustCompile(`<[@!a-z/]|\]\(|[^\w.%+-]@(all|channel|here|everyone)`),
-		"dingtalk": regexp.MustCompile(`<[@!a-z/]|\]\(|\]\[|\]:|[^\w.%+-]@(all|channel|here|everyone)`),
-		"feishu":   regexp.MustCompile(`<at|[^\w.%+-]@(all|channel|here|everyone)`),
+		"slack":    regexp.MustCompile(`<|@(all|channel|here|everyone)|\]\(`),
+		"wecom":    regexp.MustCompile(`<[@!a-z/]|\]\(|@(all|channel|here|everyone)`),
+		"dingtalk": regexp.MustCompile(`<[@!a-z/]|\]\(|\]\[|\]:|@(all|channel|here|everyone)`),
+		"feishu":   regexp.MustCompile(`<at|@(all|channel|here|everyone)`),
 	}
 	pieces := []string{
-		"<!channel>", "<@all>", "<at user_id=\"all\">", "@all", "@channel", " @here", "@everyone", "[bank](https://evil.example)",
+		"<!channel>", "<@all>", "<at user_id=\"all\">", "@all", "@channel", " @here", "@everyone", ".@all", "_@channel", "%@here", "a.@channel", "a@everyone", "a@all.example", "x@b.example@here", "[bank](https://evil.example)",
 		"![p](https://evil.example/p)", "[a][b]", "\n[b]: https://evil.example", "<https://evil.example|bank>", "<font color=\"red\">",
 		"\n# big", "\n> quote", "a@example.com", "密码泄露", "&", "\"", "\\", "\x1b[31m", "\u202e", "\u200b", "\r\n", "\xff", "x",
 	}
@@ -168,6 +169,35 @@ func TestALongTextIsCutAtARuneWithANote(t *testing.T) {
 	}
 }
 
+// What takes Slack's form takes less of it, and refuses what is longer.
+func TestATextIsCutToWhatTheReceiverTakes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		url        string
+		max, limit int
+	}{
+		{"https://discord.com/api/webhooks/1/abcdefgh/slack", 0, 2000},
+		{"https://chat.example.com/hooks/5f1e/abcdefgh", 0, 5000},
+		{"https://chat.example.com/hooks/abcdefgh", 0, 16_383},
+		{"https://hooks.slack.com/services/T0/B0/abcdefgh", 0, 40_000},
+		{"https://chat.example.com/hooks/abcdefgh", 4000, 4000},
+	} {
+		for _, piece := range []string{"x", "漏洞", "🔥", "<&"} {
+			r := aRobot(t, "slack", func(cc *ChannelConfig) { cc.URL, cc.MaxLength, cc.Mentions = c.url, c.max, []string{"@all"} })
+			m := someMessage
+			m.Text = strings.Repeat(piece, 32<<10/len(piece))
+			var form struct{ Text string }
+			if err := json.Unmarshal([]byte(rendered(t, r, m)), &form); err != nil {
+				t.Fatal(err)
+			}
+			n := len(utf16.Encode([]rune(form.Text)))
+			if n > c.limit || len(form.Text) < 30_000 && n < c.limit-30 || !strings.HasSuffix(form.Text, shortID(m.Key)+" <!channel>") {
+				t.Errorf("%s with %d is sent %d characters of %q: …%.80q", c.url, c.max, n, piece, form.Text[len(form.Text)-80:])
+			}
+		}
+	}
+}
+
 func TestATemplateOfTheChannelsOwn(t *testing.T) {
 	t.Parallel()
 	own := func(text string) *robot {
@@ -187,5 +217,31 @@ func TestATemplateOfTheChannelsOwn(t *testing.T) {
 	}
 	if err := CheckTemplate(`{{range 99999999}}too much{{end}}`); err == nil || !strings.Contains(err.Error(), "256 KiB") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Only a whole address keeps its @ as it is.
+func TestWhatComesAfterAnAtSign(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{
+		"@all", ".@all", "-@all", "_@channel", "%@here", "+@everyone", "a.@channel", "a@everyone", "1@here", "é@all", "@所有人", "a@b",
+		"user@all", "GET /?u=%@all", "a@everyone.example", "a@here.example.com", "a@all.example", "a@.example", "a-@b.example",
+		"@@all", "a@b.example.@all", "@zhangsan", "a@b@c",
+	} {
+		for i := 0; ; i++ {
+			got := inert(s)
+			at := strings.IndexByte(got[i:], '@')
+			if at < 0 {
+				break
+			}
+			if i += at; !strings.HasPrefix(got[i+1:], string(gap)) && !strings.HasPrefix(got[i-1:], "a@b.example") {
+				t.Errorf("%q is shown as %+q", s, got)
+			}
+		}
+	}
+	for _, s := range []string{"ops@example.com", "mail a.b+c@mail.example.co.uk, please", "<x@example.com>", "a@allianz.example"} {
+		if got := strings.ReplaceAll(inert(s), "<"+string(gap), "<"); got != s {
+			t.Errorf("the address in %q is shown as %+q", s, got)
+		}
 	}
 }

@@ -56,7 +56,7 @@ var wecomCodes = robotCodes{
 		45002: refused,  // the text is too long
 		45009: slowDown, // 20 a minute
 		45033: slowDown, // too many calls at once
-		60020: refused,  // not from this address
+		60020: mendable, // not from this address
 		93000: refused,  // the URL is no robot's
 		93004: refused,  // the robot is switched off
 		93008: refused,  // the robot is not in the group
