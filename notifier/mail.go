@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
@@ -77,12 +76,10 @@ func newMailer(cc ChannelConfig) (*mailer, error) {
 			return nil, fmt.Errorf("%q is not a mail address", a)
 		}
 	}
-	m.secrets = blank([]string{m.password, inBase64(m.password), inBase64("\x00" + m.user + "\x00" + m.password)})
+	m.secrets = blank(m.password, inBase64("\x00"+m.user+"\x00"+m.password))
 	m.prose, err = newProse(cc, "", func(s string) string { return s })
 	return m, err
 }
-
-func inBase64(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
 func (m *mailer) Render(msg Message) ([]byte, error) {
 	return m.fit(msg, maxMail, func(subject, text string) ([]byte, error) {

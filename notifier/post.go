@@ -15,8 +15,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"slices"
-	"strings"
 	"sync/atomic"
 )
 
@@ -71,58 +69,6 @@ func newPoster(cc ChannelConfig, version string) (poster, error) {
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// secretsOf blanks the parts of a URL that may be secrets, and others, in case a receiver's answer or an error repeats them.
-func secretsOf(from string, others ...string) secrets {
-	u, err := url.Parse(from)
-	if err != nil {
-		return blank(append(others, from))
-	}
-	parts := append(others, u.String(), u.RequestURI(), u.Path)
-	if password, ok := u.User.Password(); ok {
-		parts = append(parts, password, u.User.Username())
-	}
-	for _, values := range u.Query() {
-		parts = append(parts, values...)
-	}
-	return blank(append(parts, strings.Split(u.Path, "/")...))
-}
-
-// secrets is what must not be shown.
-type secrets struct {
-	*strings.Replacer
-	parts []string // the longest first
-}
-
-// blank makes secrets of parts. What is shorter than 6 bytes is no secret, but common in sentences.
-func blank(parts []string) secrets {
-	parts = slices.DeleteFunc(parts, func(s string) bool { return len(s) < 6 })
-	slices.SortFunc(parts, func(a, b string) int { return cmp.Compare(len(b), len(a)) }) // the longest one that fits
-	var pairs []string
-	for _, s := range parts {
-		pairs = append(pairs, s, "[secret]")
-	}
-	return secrets{strings.NewReplacer(pairs...), parts}
-}
-
-// longest is how many bytes a secret has at most.
-func (s secrets) longest() int {
-	if len(s.parts) == 0 {
-		return 0
-	}
-	return len(s.parts[0])
-}
-
-// hideCut hides secrets in a text whose rest is missing: what begins like a secret at its end is cut, and again in what is left,
-// where the cut may have gone through another.
-func (s secrets) hideCut(text string) string {
-	for i := max(0, len(text)-s.longest()); i < len(text); i++ {
-		if slices.ContainsFunc(s.parts, func(part string) bool { return strings.HasPrefix(part, text[i:]) }) {
-			return s.hideCut(text[:i])
-		}
-	}
-	return s.Replace(text)
 }
 
 // reply is an HTTP answer.

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -37,7 +36,7 @@ func newWebhook(cc ChannelConfig, version string) (*webhook, error) {
 			return nil, errors.New("the secret cannot be used to sign")
 		}
 		coded := base64.StdEncoding.EncodeToString(cc.Secret)
-		w.secrets = secretsOf(cc.URL, string(cc.Secret), "whsec_"+coded, coded, strings.TrimRight(coded, "="))
+		w.secrets = secretsOf(cc.URL, string(cc.Secret), "whsec_"+coded)
 	}
 	return w, nil
 }
