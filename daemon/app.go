@@ -113,6 +113,10 @@ func (c Config) notifierChannels() ([]notifier.ChannelConfig, error) {
 		if err != nil {
 			return nil, err
 		}
+		proxy, err := ch.proxy()
+		if err != nil {
+			return nil, err
+		}
 		template, err := ch.template()
 		if err != nil {
 			return nil, err
@@ -120,8 +124,8 @@ func (c Config) notifierChannels() ([]notifier.ChannelConfig, error) {
 		channels = append(channels, notifier.ChannelConfig{
 			Name: ch.Name, Type: ch.Type, URL: url, Secret: secret, Command: ch.Command, Timeout: time.Duration(ch.Timeout),
 			AtMostOnce: ch.AtMostOnce, MinSeverity: ch.MinSeverity, Flows: ch.Flows, Rate: ch.Rate, Insecure: ch.Insecure,
-			Language: ch.Language, Template: template, Mentions: ch.Mentions,
-			SMTP: ch.SMTP, TLS: ch.TLS, Username: ch.Username, Password: password, From: ch.From, To: ch.To,
+			Language: ch.Language, Template: template, Mentions: ch.Mentions, MaxLength: ch.MaxLength, Proxy: proxy,
+			SMTP: ch.SMTP, Helo: ch.Helo, TLS: ch.TLS, Username: ch.Username, Password: password, From: ch.From, To: ch.To,
 		})
 	}
 	return channels, nil

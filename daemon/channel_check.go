@@ -73,12 +73,16 @@ func (ch Channel) checkFields(k *checker, at string) {
 	}{
 		{"url", ch.URL != "", urlTypes},
 		{"url_file", ch.URLFile != "", urlTypes},
+		{"proxy", ch.Proxy != "", urlTypes},
+		{"proxy_file", ch.ProxyFile != "", urlTypes},
 		{"secret_file", ch.SecretFile != "", signedTypes},
 		{"insecure", ch.Insecure, append(slices.Clone(urlTypes), "mail")},
 		{"command", len(ch.Command) > 0, []string{"exec"}},
 		{"language", ch.Language != "", proseTypes},
 		{"template_file", ch.TemplateFile != "", proseTypes},
 		{"mentions", len(ch.Mentions) > 0, robotTypes},
+		{"max_length", ch.MaxLength != 0, []string{"slack"}},
+		{"helo", ch.Helo != "", mail},
 		{"smtp", ch.SMTP != "", mail},
 		{"tls", ch.TLS != "", mail},
 		{"username", ch.Username != "", mail},
@@ -101,10 +105,43 @@ func (ch Channel) checkURL(k *checker, at string) {
 		_, err := ch.url()
 		k.readable(err, at+"url_file", ch.URLFile)
 	}
+	k.demand(ch.Proxy == "" || ch.ProxyFile == "", at+"proxy_file", "cannot go with proxy: write one of them")
+	if ch.Proxy != "" {
+		err := notifier.CheckProxy(ch.Proxy)
+		k.demand(err == nil, at+"proxy", "%v", err)
+		u, err := url.Parse(ch.Proxy)
+		k.demand(err != nil || u.User == nil, at+"proxy", "holds a login: write all of it into a file, and that as proxy_file")
+	}
+	if ch.ProxyFile != "" {
+		_, err := ch.proxy()
+		k.readable(err, at+"proxy_file", ch.ProxyFile)
+	}
+	k.demand(ch.MaxLength == 0 || ch.MaxLength >= leastLength && ch.MaxLength <= mostLength, at+"max_length", "must be %d to %d characters", leastLength, mostLength)
 	if ch.SecretFile != "" && slices.Contains(signedTypes, ch.Type) {
 		_, err := ch.secret()
 		k.readable(err, at+"secret_file", ch.SecretFile)
 	}
+}
+
+// The bounds of max_length: severity, title, ticket and id must have room, and Slack takes no more.
+const (
+	leastLength = 1000
+	mostLength  = 40_000
+)
+
+// proxy is the channel's own, from the file if it is in one.
+func (ch Channel) proxy() (string, error) {
+	if ch.ProxyFile == "" {
+		return ch.Proxy, nil
+	}
+	p, err := readSecret(ch.ProxyFile)
+	if err != nil {
+		return "", err
+	}
+	if err := notifier.CheckProxy(p); err != nil {
+		return "", fmt.Errorf("what is in %s %w", ch.ProxyFile, err)
+	}
+	return p, nil
 }
 
 // url is where a webhook or a robot is, from the file if it is in one.

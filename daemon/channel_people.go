@@ -57,10 +57,14 @@ func (ch Channel) template() (string, error) {
 	return string(b), notifier.CheckTemplate(string(b))
 }
 
+// heloForm is a name of at least two labels, or an address literal (RFC 5321 section 4.1.3).
+var heloForm = regexp.MustCompile(`^(([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?|\[[0-9.]+\]|\[IPv6:[0-9A-Fa-f:.]+\])$`)
+
 func (ch Channel) checkMail(k *checker, at string) {
 	host, port, err := net.SplitHostPort(ch.SMTP)
 	n, portErr := strconv.ParseUint(port, 10, 16)
 	k.demand(err == nil && portErr == nil && host != "" && n > 0, at+"smtp", "%q is not a mail server: write its name and port, such as \"mail.example.com:587\"", ch.SMTP)
+	k.demand(ch.Helo == "" || heloForm.MatchString(ch.Helo), at+"helo", "%q is no name for a mail server: write a full one, such as \"scan-1.example.com\", or an address, such as \"[192.0.2.1]\"", ch.Helo)
 	switch ch.TLS {
 	case "", "starttls", "implicit":
 	case "none":

@@ -15,6 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/picketd/picket/agent/strict"
+	"github.com/picketd/picket/notifier"
 )
 
 // Duration is a time.Duration that stands in the file as a string with a unit, such as "15s".
@@ -119,9 +120,11 @@ type Channel struct {
 	Type        string   `toml:"type"`         // one of channelTypes
 	URL         string   `toml:"url"`          // of a webhook or a robot
 	URLFile     string   `toml:"url_file"`     // where the URL is, when it is the secret
+	Proxy       string   `toml:"proxy"`        // of a webhook or a robot: its URL, or none. Defaults to what the environment says
+	ProxyFile   string   `toml:"proxy_file"`   // where the proxy's URL is, when it has a password
 	SecretFile  string   `toml:"secret_file"`  // what signs. Defaults to none, unsigned
 	Command     []string `toml:"command"`      // of an exec
-	Timeout     Duration `toml:"timeout"`      // of one attempt. Defaults to 10s
+	Timeout     Duration `toml:"timeout"`      // of one attempt; of mail for each command. Defaults to 10s, of mail to 1m
 	AtMostOnce  bool     `toml:"at_most_once"` // an attempt with an unknown end is not repeated. Defaults to false
 	MinSeverity string   `toml:"min_severity"` // Defaults to info
 	Flows       []string `toml:"flows"`        // Defaults to all
@@ -131,8 +134,10 @@ type Channel struct {
 	Language     string   `toml:"language"`      // of what people read: en or zh. Defaults to en
 	TemplateFile string   `toml:"template_file"` // of what people read. Defaults to Picket's own
 	Mentions     []string `toml:"mentions"`      // of a robot: user ids, mobile numbers, @all. Defaults to nobody
+	MaxLength    int      `toml:"max_length"`    // of slack: characters that the receiver takes. Defaults to what its URL tells
 
 	SMTP         string   `toml:"smtp"`          // of mail: host:port
+	Helo         string   `toml:"helo"`          // of mail: how this host calls itself. Defaults to its full name, else its address
 	TLS          string   `toml:"tls"`           // of mail: starttls, implicit or none. Defaults to starttls
 	Username     string   `toml:"username"`      // of mail. Defaults to no login
 	PasswordFile string   `toml:"password_file"` // of mail
@@ -210,6 +215,9 @@ func parseConfig(doc []byte) (c Config, lines map[string]int, problems []problem
 	_, c.Socket.groupSet = lines["socket.group"]
 	for i := range c.Channels {
 		ch, def := &c.Channels[i], DefaultChannel()
+		if ch.Type == "mail" {
+			ch.Timeout = cmp.Or(ch.Timeout, Duration(notifier.DefaultMailTimeout))
+		}
 		ch.Timeout = cmp.Or(ch.Timeout, def.Timeout)
 		ch.MinSeverity = cmp.Or(ch.MinSeverity, def.MinSeverity)
 	}
@@ -225,6 +233,9 @@ func (c Config) String() string {
 			ch.URL = ""
 		} else if ch.URL != "" {
 			ch.URL = u.Scheme + "://" + u.Host + "/…"
+		}
+		if strings.Contains(ch.Proxy, "@") {
+			ch.Proxy = "…"
 		}
 		if len(ch.Command) > 1 {
 			ch.Command = []string{ch.Command[0], "…"}

@@ -152,32 +152,38 @@ func TestG11_WhatIsWrongWithAChannelIsALineWithWhatWouldBeRight(t *testing.T) {
 	broken := write(t, "broken", "{{.Nothing}}")
 	const smtp = "smtp = \"mail.example.com:587\"\n"
 	for keys, want := range map[string]string{
-		`type = "log"`:                                              "1: channel[0].name: must be 1 to 64 of A-Z a-z 0-9 _ -",
-		`name = "a/b"` + "\n" + `type = "log"`:                      "2: channel[0].name: must be 1 to 64 of A-Z a-z 0-9 _ -",
-		`name = "a"`:                                                `1: channel[0].type: "" is not known: write one of webhook, slack, wecom, dingtalk, feishu, mail, exec, log`,
-		`name = "a"` + "\n" + `type = "pager"`:                      `3: channel[0].type: "pager" is not known: write one of webhook, slack, wecom, dingtalk, feishu, mail, exec, log`,
-		`name = "a"` + "\n" + `type = "webhook"`:                    "1: channel[0].url: is missing: write it, or the file where it is as url_file",
-		hook(`url = "ftp://h/"`):                                    "4: channel[0].url: is not a URL for a webhook: write https://host/path",
-		hook(`url = "https:///path"`):                               "4: channel[0].url: is not a URL for a webhook: write https://host/path",
-		hook(`url = "http://example.com/"`):                         "4: channel[0].url: is http://, which anybody on the way can read: write https://, or insecure = true",
-		hook(`url = "http://127.0.0.1.example.com/"`):               "4: channel[0].url: is http://, which anybody on the way can read: write https://, or insecure = true",
-		hook(`url = "https://h/#x"`):                                "4: channel[0].url: has a #fragment, which is never sent: take it away",
-		hook("url = \"https://h/\"\nurl_file = \"/x\""):             "5: channel[0].url_file: cannot go with url: write one of them",
-		hook(`url_file = "/no/such"`):                               "4: channel[0].url_file: cannot read the secret: open /no/such: no such file or directory",
-		hook(fmt.Sprintf("url_file = %q", secret)):                  fmt.Sprintf("4: channel[0].url_file: what is in %s is not a URL for a webhook: write https://host/path", secret),
-		hook(fmt.Sprintf("url_file = %q", twoLines)):                fmt.Sprintf("4: channel[0].url_file: %s has more than one line: write the secret alone", twoLines),
-		hook("url = \"https://h/\"\nsecret_file = \"picket_x\""):    "5: channel[0].secret_file: cannot read the secret: open /etc/picket/credentials/x: no such file or directory",
-		hook("url = \"https://h/\"\nsecret_file = \"/x\""):          "5: channel[0].secret_file: cannot read the secret: open /x: no such file or directory",
-		hook("url = \"https://h/\"\nsecret_file = \"x\""):           `5: channel[0].secret_file: "x" is relative, the name of a systemd credential, but $CREDENTIALS_DIRECTORY is not set: write an absolute path, or give the unit LoadCredential=`,
-		hook("url = \"https://h/\"\ncommand = [\"/x\"]"):            `5: channel[0].command: is for type = "exec" only: take it away`,
-		hook("url = \"https://h/\"\nmin_severity = \"x\""):          `5: channel[0].min_severity: "x" is not known: write one of info, low, medium, high, critical`,
-		hook("url = \"https://h/\"\nrate = \"20\""):                 `5: channel[0].rate: "20" is not a rate: write a number a second, minute or hour, such as "20/m"`,
-		hook("url = \"https://h/\"\nflows = [\"x\"]"):               `5: channel[0].flows: "x" is not a known flow: write "asset-inference"`,
-		hook("url = \"https://h/\"\nflows = [\"\"]"):                `5: channel[0].flows: "" is not a known flow: write "asset-inference"`,
-		hook("url = \"https://h/\"\ntimeout = \"1ms\""):             "5: channel[0].timeout: is 1ms: write 100ms to 10m",
-		logs("url = \"https://h/\""):                                `4: channel[0].url: is for type = "webhook", "slack", "wecom", "dingtalk", "feishu" only: take it away`,
-		logs("insecure = true"):                                     `4: channel[0].insecure: is for type = "webhook", "slack", "wecom", "dingtalk", "feishu", "mail" only: take it away`,
-		logs("[[channel]]\nname = \"a\"\ntype = \"log\""):           `5: channel[1].name: "a" is the name of channel[0] too: each needs a name of its own`,
+		`type = "log"`:                                           "1: channel[0].name: must be 1 to 64 of A-Z a-z 0-9 _ -",
+		`name = "a/b"` + "\n" + `type = "log"`:                   "2: channel[0].name: must be 1 to 64 of A-Z a-z 0-9 _ -",
+		`name = "a"`:                                             `1: channel[0].type: "" is not known: write one of webhook, slack, wecom, dingtalk, feishu, mail, exec, log`,
+		`name = "a"` + "\n" + `type = "pager"`:                   `3: channel[0].type: "pager" is not known: write one of webhook, slack, wecom, dingtalk, feishu, mail, exec, log`,
+		`name = "a"` + "\n" + `type = "webhook"`:                 "1: channel[0].url: is missing: write it, or the file where it is as url_file",
+		hook(`url = "ftp://h/"`):                                 "4: channel[0].url: is not a URL for a webhook: write https://host/path",
+		hook(`url = "https:///path"`):                            "4: channel[0].url: is not a URL for a webhook: write https://host/path",
+		hook(`url = "http://example.com/"`):                      "4: channel[0].url: is http://, which anybody on the way can read: write https://, or insecure = true",
+		hook(`url = "http://127.0.0.1.example.com/"`):            "4: channel[0].url: is http://, which anybody on the way can read: write https://, or insecure = true",
+		hook(`url = "https://h/#x"`):                             "4: channel[0].url: has a #fragment, which is never sent: take it away",
+		hook("url = \"https://h/\"\nurl_file = \"/x\""):          "5: channel[0].url_file: cannot go with url: write one of them",
+		hook(`url_file = "/no/such"`):                            "4: channel[0].url_file: cannot read the secret: open /no/such: no such file or directory",
+		hook(fmt.Sprintf("url_file = %q", secret)):               fmt.Sprintf("4: channel[0].url_file: what is in %s is not a URL for a webhook: write https://host/path", secret),
+		hook(fmt.Sprintf("url_file = %q", twoLines)):             fmt.Sprintf("4: channel[0].url_file: %s has more than one line: write the secret alone", twoLines),
+		hook("url = \"https://h/\"\nsecret_file = \"picket_x\""): "5: channel[0].secret_file: cannot read the secret: open /etc/picket/credentials/x: no such file or directory",
+		hook("url = \"https://h/\"\nsecret_file = \"/x\""):       "5: channel[0].secret_file: cannot read the secret: open /x: no such file or directory",
+		hook("url = \"https://h/\"\nsecret_file = \"x\""):        `5: channel[0].secret_file: "x" is relative, the name of a systemd credential, but $CREDENTIALS_DIRECTORY is not set: write an absolute path, or give the unit LoadCredential=`,
+		hook("url = \"https://h/\"\ncommand = [\"/x\"]"):         `5: channel[0].command: is for type = "exec" only: take it away`,
+		hook("url = \"https://h/\"\nmin_severity = \"x\""):       `5: channel[0].min_severity: "x" is not known: write one of info, low, medium, high, critical`,
+		hook("url = \"https://h/\"\nrate = \"20\""):              `5: channel[0].rate: "20" is not a rate: write a number a second, minute or hour, such as "20/m"`,
+		hook("url = \"https://h/\"\nflows = [\"x\"]"):            `5: channel[0].flows: "x" is not a known flow: write "asset-inference"`,
+		hook("url = \"https://h/\"\nflows = [\"\"]"):             `5: channel[0].flows: "" is not a known flow: write "asset-inference"`,
+		hook("url = \"https://h/\"\ntimeout = \"1ms\""):          "5: channel[0].timeout: is 1ms: write 100ms to 10m",
+		logs("url = \"https://h/\""):                             `4: channel[0].url: is for type = "webhook", "slack", "wecom", "dingtalk", "feishu" only: take it away`,
+		logs("insecure = true"):                                  `4: channel[0].insecure: is for type = "webhook", "slack", "wecom", "dingtalk", "feishu", "mail" only: take it away`,
+		logs("[[channel]]\nname = \"a\"\ntype = \"log\""):        `5: channel[1].name: "a" is the name of channel[0] too: each needs a name of its own`,
+		robot("slack", `proxy = "proxy:3128"`):                   `5: channel[0].proxy: is no proxy: write one like http://proxy.example.com:3128, or none`,
+		robot("slack", `proxy = "http://a:b@proxy:3128"`):        `5: channel[0].proxy: holds a login: write all of it into a file, and that as proxy_file`,
+		logs(`proxy = "none"`):                                   `4: channel[0].proxy: is for type = "webhook", "slack", "wecom", "dingtalk", "feishu" only: take it away`,
+		robot("slack", `max_length = 500`):                       `5: channel[0].max_length: must be 1000 to 40000 characters`,
+		robot("wecom", `max_length = 2000`):                      `5: channel[0].max_length: is for type = "slack" only: take it away`,
+		"name = \"a\"\ntype = \"mail\"\nsmtp = \"h:25\"\nfrom = \"a@example.com\"\nto = [\"a@example.com\"]\nhelo = \"vm\"": `7: channel[0].helo: "vm" is no name for a mail server: write a full one, such as "scan-1.example.com", or an address, such as "[192.0.2.1]"`,
 		robot("slack", `secret_file = "/x"`):                        `5: channel[0].secret_file: is for type = "webhook", "dingtalk", "feishu" only: take it away`,
 		robot("dingtalk", fmt.Sprintf("secret_file = %q", webhook)): fmt.Sprintf("5: channel[0].secret_file: cannot use %s: write the secret as the robot's settings show it, alone", webhook),
 		robot("wecom", `language = "fr"`):                           `5: channel[0].language: "fr" is not known: write one of en, zh`,
@@ -357,12 +363,15 @@ username = "picket"
 password_file = %q
 from = "Picket <picket@example.com>"
 to = ["ops@example.com"]
+helo = "scan-1.example.com"
 
 [[channel]]
 name = "open"
 type = "slack"
 url = "https://robots.example.com/hook/0123456789"
-`, url, sign, template, password))
+proxy_file = %q
+max_length = 4000
+`, url, sign, template, password, write(t, "proxy", "http://me:battery-staple@proxy.example.com:3128\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,14 +385,16 @@ url = "https://robots.example.com/hook/0123456789"
 	chat.Language, chat.Template, chat.Mentions = "zh", "{{.Title}}\n", []string{"@all", "13800001111"}
 	letters.Name, letters.Type, letters.SMTP, letters.TLS, letters.Username, letters.Password = "letters", "mail", "mail.example.com:465", "implicit", "picket", "correct horse"
 	letters.From, letters.To = "Picket <picket@example.com>", []string{"ops@example.com"}
+	letters.Helo, letters.Timeout = "scan-1.example.com", time.Minute
 	open.Name, open.Type, open.URL = "open", "slack", chat.URL
+	open.Proxy, open.MaxLength = "http://me:battery-staple@proxy.example.com:3128", 4000
 	if want := []notifier.ChannelConfig{chat, letters, open}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
 	if w := strings.Join(c.Warnings(), "\n"); !strings.Contains(w, "channel[2].url: the URL of a robot is a secret") || strings.Contains(w, "0123456789") {
 		t.Errorf("the warnings are %s", w)
 	}
-	if s := c.String(); strings.Contains(s, "0123456789") || strings.Contains(s, "horse") || strings.Contains(s, "SECabc") {
+	if s := c.String(); strings.Contains(s, "0123456789") || strings.Contains(s, "horse") || strings.Contains(s, "staple") || strings.Contains(s, "SECabc") {
 		t.Errorf("a secret shows in %s", s)
 	}
 }

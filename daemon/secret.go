@@ -89,6 +89,7 @@ func (c Config) Warnings() []string {
 	for i, ch := range c.Channels {
 		secret(fmt.Sprintf("channel[%d].secret_file", i), ch.SecretFile)
 		secret(fmt.Sprintf("channel[%d].url_file", i), ch.URLFile)
+		secret(fmt.Sprintf("channel[%d].proxy_file", i), ch.ProxyFile)
 		secret(fmt.Sprintf("channel[%d].password_file", i), ch.PasswordFile)
 		if ch.URL != "" && slices.Contains(robotTypes, ch.Type) {
 			w = append(w, fmt.Sprintf("channel[%d].url: the URL of a robot is a secret: write it into a file of its own, and that as url_file", i))

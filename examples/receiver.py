@@ -5,6 +5,7 @@
 
 import base64, hashlib, hmac, http.server, json, sqlite3, sys, threading, time
 
+MOST = 4 << 20  # bytes of a body; Picket's are shorter
 address, secret_file, ledger = sys.argv[1:]
 with open(secret_file) as f:
     secret = base64.b64decode(f.read().strip().removeprefix("whsec_"))
@@ -25,7 +26,10 @@ class Receiver(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         try:
-            body = self.rfile.read(int(self.headers["content-length"]))
+            length = int(self.headers["content-length"])
+            if not 0 <= length <= MOST:
+                return self.answer(413, "the body is too long")
+            body = self.rfile.read(length)
             if not signed(self.headers, body):  # a clock or a secret that a person can mend: it must come again
                 return self.answer(503, "the clock or the secret differs")
             title = json.loads(body)["data"]["title"]
@@ -38,12 +42,17 @@ class Receiver(http.server.BaseHTTPRequestHandler):
             return self.answer(503, str(e))
         self.answer(204)  # also for what was handled before: it must not come again
 
-    def answer(self, status, reason=None):
-        self.send_response(status, reason)
+    def answer(self, status, reason=""):
+        self.close_connection = True  # what is left of a body is no next request
+        self.send_response(status)
         if status == 503:
             self.send_header("Retry-After", "60")
-        self.send_header("Content-Length", "0")
+        if reason:
+            self.log_error("%s", reason)
+        if status != 204:
+            self.send_header("Content-Length", str(len(reason.encode())))
         self.end_headers()
+        self.wfile.write(reason.encode())
 
 
 host, _, port = address.rpartition(":")

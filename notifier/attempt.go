@@ -250,7 +250,11 @@ func (j *job) send(until time.Duration) (sent bool) {
 	ctx, cancel := context.WithTimeoutCause(j.n.ctx, j.ch.timeout, fmt.Errorf("the time-out of %v is over", j.ch.timeout))
 	defer cancel()
 	began := time.Now()
-	r := j.ch.sender.Send(ctx, Delivery{Key: j.in.Key, Body: j.d.Body})
+	r := j.ch.sender.Send(ctx, Delivery{Key: j.in.Key, Body: j.d.Body, Taken: j.d.Taken, Took: func(all []string) {
+		if err := j.n.box.Took(j.in.Ref, j.name, all); err != nil {
+			j.n.warn(slog.LevelError, "cannot write to the outbox who has a mail; they may get it again", slog.Any("error", err))
+		}
+	}})
 	j.n.metrics.seconds.WithLabelValues(j.name).Observe(time.Since(began).Seconds())
 	if j.n.ctx.Err() == nil { // what a stop cut off says nothing about the receiver
 		open := j.ch.breaker.report(r.Status == outbox.Sent || r.Status == outbox.Dead, time.Now())

@@ -23,6 +23,11 @@ type Sender interface {
 type Delivery struct {
 	Key  string // the idempotency key
 	Body []byte // frozen, as Render made it
+
+	// Taken are the recipients that have it from earlier attempts. Took records, during an attempt, that these have it and others
+	// do not yet; nil: nobody records it.
+	Taken []string
+	Took  func(all []string)
 }
 
 // channel is a configured channel at work.
@@ -30,7 +35,7 @@ type channel struct {
 	name       string
 	kind       string // the configured type
 	language   string
-	timeout    time.Duration
+	timeout    time.Duration // of an attempt as a whole
 	atMostOnce bool
 	sender     Sender
 	breaker    breaker
@@ -47,6 +52,9 @@ func newChannel(cc ChannelConfig, c *Config) (*channel, error) {
 		return nil, errors.New("name is missing")
 	case ch.timeout < 0:
 		return nil, fmt.Errorf("timeout must be positive, not %v", cc.Timeout)
+	}
+	if cc.Type == "mail" {
+		ch.timeout = mailTime(cc.Timeout)
 	}
 	var err error
 	limits := robotKinds[cc.Type].rates

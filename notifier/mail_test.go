@@ -88,18 +88,26 @@ func TestKindsOfMailFailure(t *testing.T) {
 		says          string
 	}{
 		{"a busy server", "greeting", "421 later", old, outbox.Pending, "421 later"},
-		{"no service", "greeting", "554 no", old, outbox.Dead, "554 no"},
+		{"no service", "greeting", "554 no", old, outbox.Pending, "554 no"},
+		{"a name unwanted", "EHLO", "501 bad name", old, outbox.Pending, "501 bad name"},
 		{"a silent server", "greeting", "hang", old, outbox.Pending, "the time-out is over"},
 		{"a slow server", "greeting", "trickle", old, outbox.Pending, "the time-out is over"},
 		{"no TLS now", "STARTTLS", "454 TLS not available", old, outbox.Pending, "454"},
-		{"a wrong password", "AUTH", "535 no, AHBpY2tldABjb3JyZWN0IGhvcnNl is not it", old, outbox.Dead, "535 no, [secret] is not it"},
+		{"a wrong password", "AUTH", "535 no, AHBpY2tldABjb3JyZWN0IGhvcnNl is not it", old, outbox.Pending, "535 no, [secret] is not it"},
+		{"a login demanded", "MAIL", "530 log in first", old, outbox.Pending, "530 log in first"},
+		{"a quota", "MAIL", "550 5.4.5 Daily user sending quota exceeded.", old, outbox.Pending, "5.4.5"},
+		{"too frequent", "RCPT", "550 5.7.1 Connection frequency limited", old, outbox.Pending, "frequency"},
+		{"too much traffic", ".", "554 5.7.1 rate limit", old, outbox.Pending, "rate limit"},
+		{"too long", ".", "552 5.3.4 message size exceeds the limit", old, outbox.Dead, "5.3.4"},
 		{"no login now", "AUTH", "454 later", old, outbox.Pending, "454 later"},
 		{"a sender unwanted", "MAIL", "550 not you", old, outbox.Dead, "550 not you"},
 		{"a sender too much", "MAIL", "452 full", old, outbox.Pending, "452 full"},
 		{"nobody known", "RCPT", "550 who?", old, outbox.Dead, "550 who?"},
 		{"nobody now", "RCPT", "450 later", old, outbox.Pending, "450 later"},
 		{"one unknown", "RCPT TO:<b@", "550 who?", fresh, outbox.Sent, "sent, but not to b@example.com: 550 who?"},
-		{"one later, fresh", "RCPT TO:<b@", "450 later", fresh, outbox.Pending, "450 later"},
+		{"one later, fresh", "RCPT TO:<b@", "450 later", fresh, outbox.Pending, "1 of 2 recipients have it, 1 not yet: the mail server"},
+		{"one has no room", "RCPT TO:<b@", "552 5.2.2 full", fresh, outbox.Pending, "1 of 2 recipients have it"},
+		{"none has room", "RCPT TO:", "552 full", fresh, outbox.Pending, "552 full"},
 		{"one later, old", "RCPT TO:<b@", "450 later", old, outbox.Sent, "sent, but not to b@example.com: 450 later"},
 		{"closing down", "RCPT TO:<b@", "421 closing", old, outbox.Pending, "421 closing"},
 		{"lost before the mail", "DATA", "hang up", old, outbox.Pending, "does not take the mail"},
@@ -118,10 +126,11 @@ func TestKindsOfMailFailure(t *testing.T) {
 			s.answer(c.command, c.with)
 			m := s.mailer(t, login)
 			got := sendMessage(t, m, c.message, time.Second)
-			if got.Status != c.want || got.Doubtful || !strings.Contains(strings.ReplaceAll(got.Error, `"`, ""), c.says) || strings.Contains(got.Error, "correct horse") {
+			some := strings.Contains(c.says, "recipients have it")
+			if got.Status != c.want || got.Doubtful != some || !strings.Contains(strings.ReplaceAll(got.Error, `"`, ""), c.says) || strings.Contains(got.Error, "correct horse") {
 				t.Errorf("got %+v, want %s with %q", got, c.want, c.says)
 			}
-			if n := len(s.mails()); (n > 0) != (c.want == outbox.Sent || c.command == ".") {
+			if n := len(s.mails()); (n > 0) != (c.want == outbox.Sent || c.command == "." || some) {
 				t.Errorf("%d mails came", n)
 			}
 		})
@@ -150,6 +159,25 @@ func TestAMailNeedsTheTLSThatIsConfigured(t *testing.T) {
 		}
 		if len(s.mails()) > 0 {
 			t.Error("the mail went out")
+		}
+	}
+}
+
+// A title that looks like an encoded word is shown as it stands.
+func TestATitleInEncodedWords(t *testing.T) {
+	t.Parallel()
+	m := newMailServer(t).mailer(t)
+	for _, title := range []string{"=?utf-8?B?4oCuZXZpbA==?=", "=?utf-8?Q?=0D=0ABcc:_evil?=", "x =?utf-8?Q?=1B]0;x=07?= y", "=?é?Q?a?=", "a\r\nBcc: evil@example.com"} {
+		message := someMessage
+		message.Title = title
+		parsed, err := netmail.ReadMessage(strings.NewReader(rendered(t, m, message)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		subject, err := new(mime.WordDecoder).DecodeHeader(parsed.Header.Get("Subject"))
+		want := "[CRITICAL] " + strings.ReplaceAll(tidy(title, maxError), "=?", "="+string(gap)+"?")
+		if err != nil || subject != want || parsed.Header.Get("Bcc") != "" {
+			t.Errorf("%q is shown as %q, %v", title, subject, err)
 		}
 	}
 }

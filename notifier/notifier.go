@@ -55,9 +55,10 @@ type ChannelConfig struct {
 	Name        string
 	Type        string // webhook, slack, wecom, dingtalk, feishu, mail, exec, log
 	URL         string
+	Proxy       string        // of webhooks and robots: a URL, or Direct. Defaults to what the environment says
 	Secret      []byte        // webhook: the decoded whsec_ key; dingtalk, feishu: as it is given out; nil: not signed
 	Command     []string      // exec: the argument list
-	Timeout     time.Duration // of one attempt as a whole. Defaults to 10 s
+	Timeout     time.Duration // of one attempt as a whole, 10 s unless set; of mail for each command, 1 min unless set
 	AtMostOnce  bool
 	MinSeverity string
 	Flows       []string
@@ -72,6 +73,7 @@ type ChannelConfig struct {
 	MaxLength int // slack: characters that the receiver takes. Defaults to what its URL tells, or to 40,000 bytes
 
 	SMTP     string // mail: host:port
+	Helo     string // mail: what the server is greeted with. Defaults to the host's full name, or its address
 	TLS      string // mail: starttls, implicit, none. Defaults to starttls
 	Username string // mail; empty: no login
 	Password string
@@ -110,6 +112,7 @@ type box interface {
 	Receipt(ticket string, run int64, channel string) (outbox.Receipt, bool, error)
 	Attempted(ref outbox.Ref, run int64, channel string) (bool, error)
 	Begin(ref outbox.Ref, channel string, number int) error
+	Took(ref outbox.Ref, channel string, all []string) error
 	Record(o outbox.Outcome, due time.Time, recorded bool) error
 	Recorded(ref outbox.Ref, channel string) error
 	Postpone(ref outbox.Ref, channel string, due time.Time) error

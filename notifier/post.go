@@ -25,7 +25,7 @@ const maxAnswer = 64 << 10
 //
 // Each attempt has a connection of its own: on a kept one net/http repeats a request with an Idempotency-Key by itself, and a
 // connection that the receiver closed meanwhile cannot be told from a lost answer. It speaks HTTP/1.1, follows no redirect
-// (which could lead anywhere) and takes no proxy from the environment.
+// (which could lead anywhere), and goes through the channel's proxy or that of the environment.
 type poster struct {
 	url     string
 	shown   string // what errors may show of it
@@ -34,7 +34,8 @@ type poster struct {
 	agent   string
 }
 
-func newPoster(cc ChannelConfig, version string) (poster, error) {
+// newPoster makes one that hides the URL's secrets, the proxy's, and others.
+func newPoster(cc ChannelConfig, version string, others ...string) (poster, error) {
 	u, err := url.Parse(cc.URL) // its error shows the URL, which may be a secret
 	switch {
 	case cc.URL == "":
@@ -48,11 +49,17 @@ func newPoster(cc ChannelConfig, version string) (poster, error) {
 	case u.Scheme == "http" && !loopback(u.Hostname()) && !cc.Insecure:
 		return poster{}, errors.New("url must start with https://; http:// is for loopback, elsewhere only with insecure = true")
 	}
+	proxy, hidden, err := through(cc.Proxy)
+	if err != nil {
+		return poster{}, fmt.Errorf("proxy %w", err)
+	}
 	timeout := cmp.Or(cc.Timeout, DefaultTimeout)
+	hidden = append(hidden, others...)
 	return poster{
-		url: cc.URL, shown: u.Scheme + "://" + u.Host, secrets: secretsOf(cc.URL), agent: "picket/" + version,
+		url: cc.URL, shown: u.Scheme + "://" + u.Host, secrets: secretsOf(cc.URL, hidden...), agent: "picket/" + version,
 		client: &http.Client{
 			Transport: &http.Transport{
+				Proxy: proxy,
 				// net/http goes on with both after the request was given up, so they need ends of their own.
 				DialContext:            (&net.Dialer{Timeout: timeout}).DialContext,
 				TLSHandshakeTimeout:    timeout,

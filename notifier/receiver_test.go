@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -106,7 +107,8 @@ func TestTheExampleReceiversHandleANotificationOnce(t *testing.T) {
 			r.delivers("web-01/w48", "the first")
 		}
 		got := r.deliver("web-01/w49", "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "the forged")
-		if got.Status != outbox.Pending || got.RetryAfter != time.Minute {
+		if got.Status != outbox.Pending || got.RetryAfter != time.Minute ||
+			!strings.Contains(got.Error, "the clock or the secret differs") {
 			r.Errorf("a forged one is %+v", got)
 		}
 		for at, want := range map[time.Duration]int{-time.Hour: 503, time.Hour: 503, 0: 400} {
@@ -168,6 +170,26 @@ func TestAnIdleConnectionDoesNotBlockTheExampleReceivers(t *testing.T) {
 		all.Wait()
 		r.stop()
 		r.handled(map[string]int{"the first": 1})
+	})
+}
+
+// A body that would be without bound is refused before it is read.
+func TestTheExampleReceiverReadsNoEndlessBody(t *testing.T) {
+	t.Parallel()
+	eachReceiver(t, []string{"python"}, func(r *exampleReceiver) {
+		for _, length := range []string{"1099511627776", "-1"} {
+			c, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+			if err != nil {
+				r.Fatal(err)
+			}
+			defer c.Close()
+			_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+			_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: "+length+"\r\n\r\n")
+			if answer, err := io.ReadAll(c); err != nil || !strings.HasSuffix(string(answer), "the body is too long") || !strings.Contains(string(answer), " 413 ") {
+				r.Errorf("%s bytes: %q, %v", length, answer, err)
+			}
+		}
+		r.delivers("web-01/w48", "the first")
 	})
 }
 

@@ -42,7 +42,7 @@ type robot struct {
 }
 
 func newRobot(cc ChannelConfig, version string) (*robot, error) {
-	p, err := newPoster(cc, version)
+	p, err := newPoster(cc, version, string(cc.Secret))
 	if err != nil {
 		return nil, err
 	}
@@ -55,9 +55,6 @@ func newRobot(cc ChannelConfig, version string) (*robot, error) {
 		return nil, fmt.Errorf("a %s channel has no secret; its url is one", cc.Type)
 	case cc.Secret != nil && len(cc.Secret) == 0:
 		return nil, errors.New("the secret is empty")
-	}
-	if len(cc.Secret) > 0 {
-		p.secrets = secretsOf(p.url, string(cc.Secret))
 	}
 	text, err := newProse(cc, kind.head, kind.tame)
 	if err != nil {

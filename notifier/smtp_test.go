@@ -29,12 +29,16 @@ type mailServer struct {
 	noTLS    bool
 
 	mu      sync.Mutex
-	answers map[string]string // by the beginning of a command, "." for the mail's end; "hang up" and "hang" do that
+	slow    map[string]time.Duration // before an answer
+	most    int                      // recipients that a transaction may have; 0: any number
+	full    string                   // what the others are answered
+	answers map[string]string        // by the beginning of a command, "." for the mail's end; "hang up" and "hang" do that
 	got     []gotMail
 }
 
 type gotMail struct {
 	from, user string
+	helo       string
 	to         []string
 	body       string
 	secure     bool
@@ -117,7 +121,9 @@ func (s *mailServer) serve(c net.Conn) {
 				answer = with
 			}
 		}
+		wait := s.slow[command]
 		s.mu.Unlock()
+		time.Sleep(wait)
 		switch answer {
 		case "hang up":
 			return false
@@ -128,7 +134,11 @@ func (s *mailServer) serve(c net.Conn) {
 			trickle(c)
 			return false
 		}
+		answer, ends := strings.CutSuffix(answer, ", hang up")
 		_, err := fmt.Fprintf(c, "%s\r\n", answer)
+		if ends {
+			_ = c.Close()
+		}
 		return err == nil && strings.HasPrefix(answer, byTheBook[:1])
 	}
 	if !reply("greeting", "220 mail.example.com ESMTP") {
@@ -150,7 +160,8 @@ func (s *mailServer) serve(c net.Conn) {
 			} else if !s.noTLS {
 				extensions += "250-STARTTLS\r\n"
 			}
-			reply(line, extensions+"250 8BITMIME")
+			m.helo = rest
+			reply(line, extensions+"250-SMTPUTF8\r\n250 8BITMIME")
 		case "STARTTLS":
 			if reply(line, "220 go on") {
 				t := tls.Server(c, s.tls)
@@ -161,10 +172,12 @@ func (s *mailServer) serve(c net.Conn) {
 			m.user = strings.ReplaceAll(string(login), "\x00", "/")
 			reply(line, "235 welcome")
 		case "MAIL":
-			m.from = rest
+			m.from, m.to = rest, nil
 			reply(line, "250 ok")
 		case "RCPT":
-			if reply(line, "250 ok") {
+			if s.most > 0 && len(m.to) == s.most {
+				reply(line, s.full)
+			} else if reply(line, "250 ok") {
 				m.to = append(m.to, rest)
 			}
 		case "DATA":

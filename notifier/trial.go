@@ -24,8 +24,11 @@ type Trial struct {
 	Result Result
 }
 
-// Test sends a message on a channel that says of itself that it is a test, once, and returns when its time-out is over at the
-// latest. Neither outbox nor ticket know of it. It counts for the channel's rate, not for its breaker. Its error is ErrNoChannel
+// trialTime is how long a person waits for a test message at most.
+const trialTime = 2 * time.Minute
+
+// Test sends a message on a channel that says of itself that it is a test, once, and returns when its time-out, or 2 min, is over at
+// the latest. Neither outbox nor ticket know of it. It counts for the channel's rate, not for its breaker. Its error is ErrNoChannel
 // or one of the message's making.
 func (n *Notifier) Test(ctx context.Context, name, severity string) (Trial, error) {
 	ch := n.channels[name]
@@ -46,7 +49,8 @@ func (n *Notifier) Test(ctx context.Context, name, severity string) (Trial, erro
 		t.Result = Result{Status: outbox.Pending, RetryAfter: wait, Error: fmt.Sprintf("the channel's rate is used up for %v", wait.Round(time.Second))}
 		return t, nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, ch.timeout, fmt.Errorf("the time-out of %v is over", ch.timeout))
+	limit := min(ch.timeout, trialTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the time-out of %v is over", limit))
 	defer cancel()
 	began := time.Now()
 	t.Result = ch.sender.Send(ctx, Delivery{Key: m.Key, Body: body})

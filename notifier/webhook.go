@@ -23,7 +23,11 @@ type webhook struct {
 }
 
 func newWebhook(cc ChannelConfig, version string) (*webhook, error) {
-	p, err := newPoster(cc, version)
+	var hidden []string
+	if cc.Secret != nil {
+		hidden = []string{string(cc.Secret), secretPrefix + base64.StdEncoding.EncodeToString(cc.Secret)}
+	}
+	p, err := newPoster(cc, version, hidden...)
 	if err != nil {
 		return nil, err
 	}
@@ -35,8 +39,6 @@ func newWebhook(cc ChannelConfig, version string) (*webhook, error) {
 		if w.signer, err = standardwebhooks.NewWebhookRaw(cc.Secret); err != nil {
 			return nil, errors.New("the secret cannot be used to sign")
 		}
-		coded := base64.StdEncoding.EncodeToString(cc.Secret)
-		w.secrets = secretsOf(cc.URL, string(cc.Secret), "whsec_"+coded)
 	}
 	return w, nil
 }

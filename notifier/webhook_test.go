@@ -64,7 +64,7 @@ func TestEveryStatus(t *testing.T) {
 		switch {
 		case code < 300:
 			want.Status = outbox.Sent
-		case code == 408, code == 425, code == 429, code == 503:
+		case code == 407, code == 408, code == 425, code == 429, code == 503:
 			want = Result{Status: outbox.Pending, RetryAfter: 7 * time.Second}
 		case code == 409, code >= 500:
 			want = Result{Status: outbox.Pending, RetryAfter: 7 * time.Second, Doubtful: true}

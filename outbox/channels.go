@@ -42,6 +42,14 @@ func (s *Store) Record(o Outcome, due time.Time, recorded bool) error {
 	})
 }
 
+// Took notes during an attempt which recipients have it, so that no later attempt of this outbox gives it to them again.
+func (s *Store) Took(ref Ref, channel string, all []string) error {
+	return s.change(ref, channel, func(_ Origin, d *Delivery) error {
+		d.Taken = all
+		return nil
+	})
+}
+
 // Recorded notes that a channel's settled status is on the ticket, and takes it out of what is due.
 func (s *Store) Recorded(ref Ref, channel string) error {
 	return s.change(ref, channel, isRecorded)

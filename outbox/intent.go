@@ -78,4 +78,5 @@ type Delivery struct {
 	At         time.Time `json:"at,omitzero"` // when the last attempt ended
 	Error      string    `json:"error,omitempty"`
 	Recorded   bool      `json:"recorded,omitempty"` // the settled status is on the ticket
+	Taken      []string  `json:"taken,omitempty"`    // recipients that have it, while others have not
 }

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package notifier
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/picketd/picket/outbox"
+)
+
+func toMany(n int) func(*ChannelConfig) {
+	return func(cc *ChannelConfig) {
+		cc.To = nil
+		for i := range n {
+			cc.To = append(cc.To, fmt.Sprintf("r%02d@example.com", i))
+		}
+	}
+}
+
+// copies counts how often each recipient got a mail.
+func (s *mailServer) copies() map[string]int {
+	n := map[string]int{}
+	for _, m := range s.mails() {
+		for _, a := range m.to {
+			n[strings.TrimSuffix(strings.TrimPrefix(a, "TO:<"), ">")]++
+		}
+	}
+	return n
+}
+
+func eachOnce(n map[string]int, want int) bool {
+	return len(n) == want && !slices.ContainsFunc(slices.Collect(maps.Values(n)), func(n int) bool { return n != 1 })
+}
+
+// Recipients beyond what a server takes in a transaction get the mail in the next, at once.
+func TestMoreRecipientsThanATransactionTakes(t *testing.T) {
+	t.Parallel()
+	for _, full := range []string{
+		"452 4.5.3 Error: too many recipients", "452 later", "552 too many", "554 5.5.3 Recipient count exceeds 3",
+		"550 too many recipients",
+	} {
+		s := newMailServer(t, func(s *mailServer) { s.most, s.full = 3, full })
+		if got := sendTo(t, s.mailer(t, toMany(8)), time.Minute); got != sentResult {
+			t.Errorf("%q: got %+v", full, got)
+		}
+		if n := s.copies(); len(s.mails()) != 3 || !eachOnce(n, 8) {
+			t.Errorf("%q: %d mails came, to %v", full, len(s.mails()), n)
+		}
+	}
+}
+
+// Who has the mail is in the outbox before the next transaction begins. An attempt that ends there, and a new process, goes on
+// with the others.
+func TestWhoHasAMailDoesNotGetItAgain(t *testing.T) {
+	t.Parallel()
+	s := newMailServer(t, func(s *mailServer) { s.most, s.full = 3, "452 4.5.3 too many" })
+	m := s.mailer(t, toMany(8))
+	w := setup(t, nil, ChannelConfig{Name: "ops", Type: "log"})
+	ref := w.put("w48", "ops")
+	body := []byte(rendered(t, m, someMessage))
+	attempt := func(ctx context.Context) Result {
+		return m.Send(ctx, Delivery{Key: "k", Body: body, Taken: w.get(ref).Channels["ops"].Taken, Took: func(all []string) {
+			if err := w.store.Took(ref, "ops", all); err != nil {
+				t.Error(err)
+			}
+			if len(s.mails()) == 1 {
+				s.answer("MAIL", "421 4.7.0 one mail a connection, hang up")
+			}
+		}})
+	}
+	got := attempt(t.Context())
+	if got.Status != outbox.Pending || !got.Doubtful || !strings.Contains(got.Error, "3 of 8 recipients have it, 5 not yet: ") || !strings.Contains(got.Error, "4.7.0 one mail") {
+		t.Errorf("cut off after the first it is %+v", got)
+	}
+	if has := w.get(ref).Channels["ops"].Taken; len(has) != 3 {
+		t.Errorf("the outbox says that %q have it", has)
+	}
+	s.answer("MAIL", "250 ok")
+	if got := attempt(t.Context()); got != sentResult || !eachOnce(s.copies(), 8) {
+		t.Errorf("then it is %+v, and %v came", got, s.copies())
+	}
+}
+
+// At the end of an attempt that some have got, the rest is not given up before it is late; then it is said who did not get it.
+func TestWhoIsToldLaterWhileOthersHaveIt(t *testing.T) {
+	t.Parallel()
+	s := newMailServer(t)
+	m := s.mailer(t)
+	s.answer("RCPT TO:<b@", "450 4.2.0 greylisted")
+	fresh := someMessage
+	fresh.At = time.Now()
+	body := []byte(rendered(t, m, fresh))
+	d := Delivery{Key: "k", Body: body}
+	d.Took = func(all []string) { d.Taken = all }
+	for range 3 {
+		if got := m.Send(t.Context(), d); got.Status != outbox.Pending || !strings.Contains(got.Error, "1 of 2") {
+			t.Fatalf("got %+v", got)
+		}
+	}
+	if n := s.copies(); !eachOnce(n, 1) {
+		t.Errorf("%v came", n)
+	}
+	d.Body = []byte(rendered(t, m, someMessage)) // as old as it is
+	if got := m.Send(t.Context(), d); got.Status != outbox.Sent || got.Error != "sent, but not to b@example.com: 450 \"4.2.0 greylisted\"" && !strings.Contains(got.Error, "sent, but not to b@example.com: 450") {
+		t.Errorf("late it is %+v", got)
+	}
+	s.answer("RCPT TO:<b@", "250 ok")
+	d.Body = body
+	if got := m.Send(t.Context(), d); got != sentResult || !eachOnce(s.copies(), 2) {
+		t.Errorf("in the end it is %+v, and %v came", got, s.copies())
+	}
+}
+
+// A server that takes long to look at who connects, or at the mail, is waited for; any other command has the time-out.
+func TestTheTimesOfASlowMailServer(t *testing.T) {
+	t.Parallel()
+	const timeout = 300 * time.Millisecond
+	for command, want := range map[string]outbox.Status{
+		"greeting": outbox.Sent, ".": outbox.Sent, "DATA": outbox.Pending, "MAIL FROM:<picket@example.com>": outbox.Pending,
+	} {
+		t.Run(command, func(t *testing.T) {
+			t.Parallel()
+			s := newMailServer(t, func(s *mailServer) { s.slow = map[string]time.Duration{command: 4 * timeout} })
+			m := s.mailer(t, func(cc *ChannelConfig) { cc.Timeout = timeout })
+			if got := sendTo(t, m, time.Minute); got.Status != want {
+				t.Errorf("got %+v, want %s", got, want)
+			}
+		})
+	}
+}
+
+// The lease is asked for as long as all of an attempt may take.
+func TestAMailsLeaseCoversItsLongWaits(t *testing.T) {
+	t.Parallel()
+	for timeout, each := range map[time.Duration]time.Duration{0: DefaultMailTimeout, time.Second: time.Second, time.Hour: time.Hour} {
+		ch, err := newChannel(ChannelConfig{
+			Name: "a", Type: "mail", SMTP: "127.0.0.1:25", TLS: "none", From: "a@example.com", To: []string{"b@example.com"}, Timeout: timeout,
+		}, &Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if least := max(each, greetingTime) + max(each, receiptTime) + 10*each; ch.timeout < least || ch.sender.(*mailer).timeout != each {
+			t.Errorf("with %v an attempt has %v, want at least %v", timeout, ch.timeout, least)
+		}
+	}
+}
+
+func TestTheNameForAMailServer(t *testing.T) {
+	t.Parallel()
+	s := newMailServer(t)
+	if got := sendTo(t, s.mailer(t, func(cc *ChannelConfig) { cc.Helo = "scan-1.example.com" }), time.Minute); got != sentResult {
+		t.Fatalf("got %+v", got)
+	}
+	if got := sendTo(t, s.mailer(t), time.Minute); got != sentResult {
+		t.Fatalf("got %+v", got)
+	}
+	mails := s.mails()
+	if mails[0].helo != "scan-1.example.com" {
+		t.Errorf("it is greeted with %q", mails[0].helo)
+	}
+	if got := mails[1].helo; got != "[127.0.0.1]" && !fullName(got) {
+		t.Errorf("by default it is greeted with %q", got)
+	}
+	for name, want := range map[string]bool{
+		"vm": false, "scan_host_1": false, "scan_1.example.com": false, "scan-1.example.com": true, "a..b": false, ".a.b": false,
+		"127.0.0.1": false, "-a.example.com": false, "a.example.com.": false, "Scan.Example.COM": true, "": false,
+	} {
+		if fullName(name) != want {
+			t.Errorf("fullName(%q) is not %t", name, want)
+		}
+	}
+}
+
+// SMTPUTF8 and 8BITMIME are asked for where the mail needs them.
+func TestTheExtensionsThatAMailNeeds(t *testing.T) {
+	t.Parallel()
+	s := newMailServer(t)
+	for to, want := range map[string]string{
+		"ops@example.com":  "FROM:<picket@example.com>",
+		"用户@example.com":   "FROM:<picket@example.com> BODY=8BITMIME SMTPUTF8",
+		"o@bücher.example": "FROM:<picket@example.com> BODY=8BITMIME SMTPUTF8",
+	} {
+		m := s.mailer(t, in("zh"), func(cc *ChannelConfig) { cc.To = []string{to} })
+		if got := sendTo(t, m, time.Minute); got != sentResult {
+			t.Fatalf("got %+v", got)
+		}
+		mails := s.mails()
+		if got := mails[len(mails)-1].from; got != want {
+			t.Errorf("to %s it is %s, want %s", to, got, want)
+		}
+	}
+}
