@@ -18,6 +18,7 @@ import (
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/notifier"
 	"github.com/picketd/picket/outbox"
+	"github.com/picketd/picket/sockapi"
 )
 
 // Options is what New needs beside the configuration.
@@ -34,6 +35,7 @@ type Daemon struct {
 	log      *slog.Logger
 	registry *prometheus.Registry
 	redis    redis.UniversalClient
+	urgent   redis.UniversalClient // for renewals and the ends of claims
 	channels []notifier.ChannelConfig
 	settings *settingsWatch
 	audit    *audit
@@ -77,6 +79,10 @@ func New(c Config, o Options) (*Daemon, error) {
 	if err != nil {
 		return nil, strict.Error{err.Error()}
 	}
+	urgent, err := c.Redis.client()
+	if err != nil {
+		return nil, strict.Error{err.Error()}
+	}
 	redis.SetLogger(redisLog{o.Logger})
 	for _, w := range c.Warnings() {
 		o.Logger.Warn(w)
@@ -87,6 +93,7 @@ func New(c Config, o Options) (*Daemon, error) {
 		log:      o.Logger,
 		registry: newRegistry(),
 		redis:    client,
+		urgent:   urgent,
 		channels: channels,
 		settings: newSettingsWatch(client, o.Logger),
 		run:      rand.Text(),
@@ -135,7 +142,7 @@ func (c Config) notifierChannels() ([]notifier.ChannelConfig, error) {
 func (d *Daemon) engineConfig(store *outbox.Store, render func(string, engine.Message) ([]byte, error)) engine.Config {
 	c := d.config
 	e := engine.Config{
-		Redis: d.redis, Outbox: store, Render: render, Audit: d.audit.record, Gate: d.settings.gate,
+		Redis: d.redis, Urgent: d.urgent, Weigh: sockapi.Weigh, Rest: sockapi.Rest, Outbox: store, Render: render, Audit: d.audit.record, Gate: d.settings.gate,
 		StateDir: c.StateDir, Host: c.Host, Prefix: c.Redis.Prefix, TTL: time.Duration(c.Lock.TTL),
 		MaxHold: time.Duration(c.Claims.MaxHold), MaxHoldLimit: time.Duration(c.Claims.MaxHoldLimit), MaxPerUID: c.Claims.MaxPerUID,
 		Keep: time.Duration(c.Tickets.Keep), KeepGrants: time.Duration(c.Tickets.KeepGrants),

@@ -36,7 +36,9 @@ func (d *Daemon) startRedis(context.Context) error {
 	return nil
 }
 
-func (d *Daemon) closeRedis(context.Context) error { return d.redis.Close() }
+func (d *Daemon) closeRedis(context.Context) error {
+	return errors.Join(d.redis.Close(), d.urgent.Close())
+}
 
 // startOutbox opens the outbox. A damaged one is set aside: locks and tickets are in Redis and do not need it.
 func (d *Daemon) startOutbox(context.Context) error {

@@ -110,16 +110,23 @@ func (e *Engine) acquire(ctx context.Context, c *claim, wait time.Duration) (Tic
 	var turn *turn
 	defer func() { turn.leave() }()
 	for {
-		snap, err := e.readWithin(ctx, c.ticket)
+		snap, err := e.screen(ctx, c.ticket)
 		if err != nil {
 			return Ticket{}, false, err
 		}
 		if len(snap.fields) > 0 && c.flow.terminal(State(snap.fields["state"])) {
+			if snap.big {
+				ticket, err := e.Ticket(ctx, c.ticket)
+				return ticket, false, err
+			}
 			ticket, err := snap.ticket(c.ticket)
 			return ticket, false, err
 		}
 		held := &HeldError{Asset: c.ticket.Asset, Holder: snap.holder()}
 		if snap.lock == "" {
+			if err := e.weigh(ctx, snap.size); err != nil {
+				return Ticket{}, false, err
+			}
 			ticket, granted, err := e.take(ctx, c)
 			if !errors.Is(err, errHeld) {
 				return ticket, granted, err
@@ -131,7 +138,8 @@ func (e *Engine) acquire(ctx context.Context, c *claim, wait time.Duration) (Tic
 		if turn == nil {
 			turn = e.queue.join(c.ticket.Asset)
 		}
-		if err := turn.wait(ctx, until, time.Duration(snap.left)*time.Millisecond); err != nil {
+		again := e.Rest(ctx)
+		if err := errors.Join(turn.wait(ctx, until, time.Duration(snap.left)*time.Millisecond), again()); err != nil {
 			return Ticket{}, false, err
 		}
 	}
@@ -184,6 +192,8 @@ func (e *Engine) take(ctx context.Context, c *claim) (Ticket, bool, error) {
 		return Ticket{}, false, &StoreError{Why: why}
 	}
 	keep = true
+	c.lock = e.mutex(e.renewed, c)
+	c.size.Store(bytesOf(snap.fields))
 	e.index.touch(c.ticket)
 	ticket.Holder = e.holding(c)
 	return ticket, true, nil
@@ -193,7 +203,7 @@ func (e *Engine) take(ctx context.Context, c *claim) (Ticket, bool, error) {
 // claim's without its knowing: it is released by value and tried again with the same nonce, so that a request which lands late
 // makes no lock of a stranger's.
 func (e *Engine) lock(ctx context.Context, c *claim) (sent time.Duration, err error) {
-	c.lock = e.mutex(c)
+	c.lock = e.mutex(e.locks, c)
 	for {
 		sent = e.now()
 		err = c.lock.LockContext(ctx)
@@ -218,8 +228,8 @@ func (e *Engine) lock(ctx context.Context, c *claim) (sent time.Duration, err er
 	}
 }
 
-func (e *Engine) mutex(c *claim) *redsync.Mutex {
-	return e.locks.NewMutex(e.keys.lock(c.ticket.Asset), redsync.WithExpiry(e.TTL), redsync.WithTries(1),
+func (e *Engine) mutex(over *redsync.Redsync, c *claim) *redsync.Mutex {
+	return over.NewMutex(e.keys.lock(c.ticket.Asset), redsync.WithExpiry(e.TTL), redsync.WithTries(1),
 		redsync.WithTimeoutFactor(1.0/6), redsync.WithValue(c.nonce),
 		redsync.WithGenValueFunc(func() (string, error) { return c.nonce, nil }))
 }

@@ -93,7 +93,8 @@ func (e *Engine) revive(r record) *claim {
 			p.Close()
 		}
 	}
-	c.lock = e.mutex(c)
+	c.size.Store(-1)
+	c.lock = e.mutex(e.renewed, c)
 	return c
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -31,6 +32,7 @@ type claim struct {
 	started   time.Duration // on CLOCK_BOOTTIME
 	process   *Process      // that is watched, or nil
 
+	size   atomic.Int64   // bytes of the ticket as it was last read; -1: not known
 	writes sync.Mutex     // held by the one write that is under way
 	lock   *redsync.Mutex // used by one goroutine at a time: who claims, then the renewal under way
 

@@ -46,10 +46,16 @@ type Message struct {
 // Config is what New needs.
 type Config struct {
 	Redis  redis.UniversalClient
+	Urgent redis.UniversalClient // connections that renewals and the ends of claims share with nothing else. Defaults to Redis
 	Outbox *outbox.Store
 	Render func(channel string, m Message) ([]byte, error)
 	Audit  func(AuditEvent) // is called for each write, and must not block. Defaults to nothing
 	Gate   func() error     // why Redis may not be used for new claims (its settings), or nil. Defaults to never
+
+	// Weigh has the call that ctx is of hold so many bytes until it is answered, or says why it may not. Defaults to nothing.
+	Weigh func(ctx context.Context, bytes int64) error
+	// Rest is called when the call that ctx is of begins only to wait, and what it returns when it goes on. Defaults to nothing.
+	Rest func(ctx context.Context) (again func() error)
 
 	StateDir     string // where the claims are kept for the daemon's next start. Empty: nowhere
 	Host         string // a label for people
@@ -74,6 +80,15 @@ type Config struct {
 func (c *Config) setDefaults() {
 	if c.Audit == nil {
 		c.Audit = func(AuditEvent) {}
+	}
+	if c.Urgent == nil {
+		c.Urgent = c.Redis
+	}
+	if c.Weigh == nil {
+		c.Weigh = func(context.Context, int64) error { return nil }
+	}
+	if c.Rest == nil {
+		c.Rest = func(context.Context) func() error { return func() error { return nil } }
 	}
 	if c.Gate == nil {
 		c.Gate = func() error { return nil }
@@ -110,7 +125,9 @@ type Engine struct {
 	redis   redis.UniversalClient
 	box     *outbox.Store
 	locks   *redsync.Redsync
+	renewed *redsync.Redsync // locks, over the urgent connections
 	scripts *pipeline
+	ends    *pipeline // for the ends of claims, over the urgent connections
 	keys    keyspace
 	runID   string // of this run of the daemon
 	log     *slog.Logger
@@ -128,6 +145,7 @@ type Engine struct {
 	pace      pace
 	adopted   chan struct{}
 	calls     *calls
+	waits     atomic.Int64 // calls that wait for a delivery
 	seen      atomic.Int64 // the highest token that this daemon has seen
 	tokens    tokens
 	alarms    *alarms
@@ -154,6 +172,7 @@ func New(c Config) (*Engine, error) {
 		redis:   c.Redis,
 		box:     c.Outbox,
 		locks:   redsync.New(goredis.NewPool(c.Redis)),
+		renewed: redsync.New(goredis.NewPool(c.Urgent)),
 		keys:    keyspace{c.Prefix},
 		runID:   rand.Text(),
 		log:     c.Logger,
@@ -166,7 +185,7 @@ func New(c Config) (*Engine, error) {
 	}
 	e.draining, e.drain = context.WithCancelCause(context.Background())
 	e.life, e.end = context.WithCancel(context.Background())
-	e.scripts = newPipeline(c.Redis)
+	e.scripts, e.ends = newPipeline(c.Redis), newPipeline(c.Urgent)
 	e.claims = newRegistry(m)
 	e.dog = newWatchdog(e)
 	e.processes = newProcesses(e)
@@ -235,6 +254,7 @@ func (e *Engine) Stop(ctx context.Context) error {
 	go func() {
 		e.work.Wait()
 		e.scripts.wait()
+		e.ends.wait()
 		e.processes.close()
 		done <- e.journal.close()
 	}()

@@ -51,12 +51,26 @@ func (e *Engine) Notify(ctx context.Context, id string, uid uint32, r Notificati
 	if r.Facts == nil {
 		r.Facts = json.RawMessage("{}")
 	}
+	if err := e.weigh(ctx, int64(len(r.Facts)+len(r.Text))*int64(1+len(channels))); err != nil {
+		return WriteResult{}, err
+	}
 	defer e.calling(c)()
 	result, err := e.accept(ctx, c, r, channels)
 	if err != nil || r.Wait == 0 || result.Ticket.State != Notifying {
 		return result, err
 	}
-	result.Ticket, err = e.settled(ctx, c.ticket, result.Ticket, r.Wait)
+	if c.size.Load() > light { // it is not kept for as long as the call waits
+		result.Ticket = Ticket{}
+	}
+	if err := e.settled(ctx, c.ticket, r.Wait); err != nil {
+		return WriteResult{}, err
+	}
+	now, err := e.Ticket(ctx, c.ticket)
+	if err == nil {
+		result.Ticket = now
+	} else if result.Ticket.State == Notifying {
+		err = nil // accepted it is; what became of it is for a later read
+	}
 	result.Next = c.flow.Next(result.Ticket.State)
 	return result, err
 }
@@ -67,7 +81,7 @@ func (e *Engine) accept(ctx context.Context, c *claim, r NotificationRequest, ch
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	e.settleTicket(ctx, c.ticket)
-	snap, err := e.read(ctx, c.ticket)
+	snap, err := e.look(ctx, c.ticket)
 	if err != nil {
 		return WriteResult{}, err
 	}
@@ -118,7 +132,7 @@ func (e *Engine) intent(c *claim, r NotificationRequest, channels []Channel, run
 	in := outbox.Intent{
 		Ref: outbox.Ref{Ticket: c.ticket.String(), ID: rand.Text()}, Asset: string(c.ticket.Asset), Task: c.ticket.Task,
 		Run: run, Key: c.ticket.Key(run), Origin: outbox.Staged, At: n.At, Severity: r.Severity,
-		User: strconv.FormatUint(uint64(c.uid), 10), Token: c.token, Nonce: c.nonce, Agent: c.agent, Channels: map[string]outbox.Delivery{},
+		User: strconv.FormatUint(uint64(c.account), 10), Token: c.token, Nonce: c.nonce, Agent: c.agent, Channels: map[string]outbox.Delivery{},
 	}
 	for _, ch := range channels {
 		body, err := e.Render(ch.Name, Message{
@@ -227,26 +241,35 @@ func (e *Engine) adopt(id TicketID, s *snapshot) error {
 	return e.box.Adopt(in)
 }
 
-// settled waits for the ticket to leave NOTIFYING and returns it as it is then, or at the end of the wait.
-func (e *Engine) settled(ctx context.Context, id TicketID, t Ticket, wait time.Duration) (Ticket, error) {
+// The pauses between two looks of a call that waits for a delivery; past so many calls that wait, they grow with their number.
+const (
+	settledFirst = 5 * time.Millisecond
+	settledMost  = 200 * time.Millisecond
+	settledCalls = 64
+)
+
+// settled waits for the ticket to leave NOTIFYING, at most wait. That Redis does not answer ends the wait: accepted it is.
+func (e *Engine) settled(ctx context.Context, id TicketID, wait time.Duration) error {
+	again := e.Rest(ctx)
+	waiting := e.waits.Add(1)
+	defer e.waits.Add(-1)
 	until := time.Now().Add(wait)
-	for pause := 5 * time.Millisecond; t.State == Notifying; pause = min(2*pause, 200*time.Millisecond) {
+	for pause := settledFirst; ; pause = min(2*pause, settledMost*time.Duration(1+waiting/settledCalls)) {
 		left := time.Until(until)
 		if left <= 0 {
-			break
+			return again()
 		}
 		select {
-		case <-time.After(min(pause, left)):
+		case <-time.After(min(jitter(pause), left)):
 		case <-e.draining.Done():
-			return t, nil
+			return again()
 		case <-ctx.Done():
-			return t, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
-		now, err := e.Ticket(ctx, id)
-		if err != nil {
-			return t, nil // accepted it is; what became of it is for a later read
+		s, err := e.lookWithin(ctx, id)
+		if err != nil || State(s.fields["state"]) != Notifying {
+			return again()
 		}
-		t = now
+		waiting = e.waits.Load()
 	}
-	return t, nil
 }

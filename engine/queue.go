@@ -10,8 +10,12 @@ import (
 	"time"
 )
 
-// The longest pause of a waiter between two looks at the lock, however long its holder's TTL is.
-const pollMost = 500 * time.Millisecond
+// pollMost is the longest pause of a waiter between two looks at the lock, however long its holder's TTL is. Past pollAssets assets
+// that are waited for it grows with their number, so that waiting costs Redis no more than so many looks.
+const (
+	pollMost   = 500 * time.Millisecond
+	pollAssets = 128
+)
 
 // queue holds the claim calls that wait for an asset, first come first served on this host; the first of them contends with
 // the other hosts. A release is published as a hint; the truth is the poll, bounded by what the holder's lock has left.
@@ -74,7 +78,7 @@ func (t *turn) wait(ctx context.Context, until time.Time, left time.Duration) er
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	pause := pollMost
+	pause := t.queue.poll()
 	if left > 0 {
 		pause = min(pause, left+time.Millisecond)
 	}
@@ -86,6 +90,12 @@ func (t *turn) wait(ctx context.Context, until time.Time, left time.Duration) er
 		return context.Cause(ctx)
 	}
 	return nil
+}
+
+func (q *queue) poll() time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return pollMost * time.Duration(1+len(q.byAsset)/pollAssets)
 }
 
 // hear wakes the first waiter of every asset whose release is published, and looks at once after a claim of this host on it: an

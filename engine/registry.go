@@ -168,9 +168,11 @@ func (r *registry) held(uid uint32) []*claim {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var list []*claim
-	for _, c := range r.byID {
-		if (uid == 0 || c.owner == uid) && c.lost() == nil {
-			list = append(list, c)
+	for _, held := range r.byAsset {
+		for c := range held {
+			if uid == 0 || c.owner == uid {
+				list = append(list, c)
+			}
 		}
 	}
 	slices.SortFunc(list, func(a, b *claim) int {

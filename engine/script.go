@@ -107,6 +107,7 @@ const (
 	codeGone     code = 5
 	codeMismatch code = 6
 	codeTerminal code = 7
+	codeBig      code = 8
 
 	codeGo         code = 20
 	codeBusy       code = 21
@@ -180,7 +181,7 @@ func (e *Engine) run(ctx context.Context, s script, keys []string, args ...any) 
 	start := time.Now()
 	defer func() { e.metrics.redis.WithLabelValues(s.name).Observe(time.Since(start).Seconds()) }()
 	for {
-		v, err := e.scripts.run(ctx, s, keys, args)
+		v, err := e.pipelineOf(s).run(ctx, s, keys, args)
 		if err == nil {
 			if len(v) == 0 {
 				return reply{}, fmt.Errorf("%w: script %s answered nothing", ErrStoreUnavailable, s.name)
@@ -200,6 +201,14 @@ func (e *Engine) run(ctx context.Context, s script, keys []string, args ...any) 
 		case <-time.After(retryPause):
 		}
 	}
+}
+
+// pipelineOf is that of a script: the ends of claims wait for no other call.
+func (e *Engine) pipelineOf(s script) *pipeline {
+	if s.Script == releaseScript.Script {
+		return e.ends
+	}
+	return e.scripts
 }
 
 // transient reports whether an error of Redis may pass within a call's time: no answer, or a node that is loading, failing

@@ -111,7 +111,7 @@ func (e *Engine) settleTicket(ctx context.Context, id TicketID) {
 		if in.Origin != outbox.Staged {
 			continue
 		}
-		s, err := e.readWithin(ctx, id)
+		s, err := e.lookWithin(ctx, id)
 		if err != nil {
 			return // it stays staged, and is asked about again
 		}

@@ -17,6 +17,8 @@ import (
 // snapshot is what the script read answers: a ticket's hash, and the asset's lock and newest grant.
 type snapshot struct {
 	fields map[string]string
+	big    bool   // these are only some
+	size   int64  // bytes of facts and bodies; 0 when all was asked for
 	lock   string // the nonce that holds the asset, or ""
 	left   int64  // ms that the lock has left
 
@@ -25,13 +27,22 @@ type snapshot struct {
 	grantToken                                              int64
 }
 
-func (e *Engine) read(ctx context.Context, id TicketID) (snapshot, error) {
+// read reads all of a ticket.
+func (e *Engine) read(ctx context.Context, id TicketID) (snapshot, error) { return e.readUpTo(ctx, id) }
+
+// look reads no facts and no bodies: of a ticket that has any, only state, flow, run, intent, owner and the notification's digest.
+func (e *Engine) look(ctx context.Context, id TicketID) (snapshot, error) {
+	return e.readUpTo(ctx, id, 0)
+}
+
+// readUpTo reads a ticket, if it has no more bytes of facts and bodies than most; else it looks.
+func (e *Engine) readUpTo(ctx context.Context, id TicketID, most ...any) (snapshot, error) {
 	last := e.tokens.of(id.Asset)
-	r, err := e.run(ctx, readScript, e.keys.all(id), e.args(id, 0, "", "", "")...)
+	r, err := e.run(ctx, readScript, e.keys.all(id), e.args(id, 0, "", "", "", most...)...)
 	if err != nil {
 		return snapshot{}, err
 	}
-	s := snapshot{fields: r.pairs(0), lock: r.text(1), left: max(r.number(2), 0)}
+	s := snapshot{fields: r.pairs(0), big: r.code == codeBig, lock: r.text(1), left: max(r.number(2), 0), size: r.number(4)}
 	s.setGrant(r.texts(3))
 	e.found(id.Asset, last, s.grantToken)
 	return s, nil
@@ -51,16 +62,34 @@ func (s *snapshot) once(ch Channel) bool {
 	return frozen == "1" || !ok && ch.AtMostOnce
 }
 
-// readWithin is read within the time that one call may ask Redis.
+// readWithin is read within the time that one call may ask Redis, and lookWithin is look.
 func (e *Engine) readWithin(ctx context.Context, id TicketID) (snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	return e.read(ctx, id)
 }
 
+func (e *Engine) lookWithin(ctx context.Context, id TicketID) (snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return e.look(ctx, id)
+}
+
+// screen reads a ticket that is light; of another it says how large it is.
+func (e *Engine) screen(ctx context.Context, id TicketID) (snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return e.readUpTo(ctx, id, light)
+}
+
 // Ticket reads a ticket without a lock, or ErrTicketNotFound.
 func (e *Engine) Ticket(ctx context.Context, id TicketID) (Ticket, error) {
-	s, err := e.readWithin(ctx, id)
+	s, err := e.screen(ctx, id)
+	if err == nil && s.big {
+		if err = e.weigh(ctx, s.size); err == nil {
+			s, err = e.readWithin(ctx, id)
+		}
+	}
 	if err != nil {
 		return Ticket{}, err
 	}

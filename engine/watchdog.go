@@ -300,7 +300,7 @@ func (w *watchdog) renew(ctx context.Context, c *claim) {
 func (w *watchdog) diagnose(c *claim) Reason {
 	ctx, cancel := context.WithTimeout(w.life, w.TTL/6)
 	defer cancel()
-	snap, err := w.read(ctx, c.ticket)
+	snap, err := w.Engine.look(ctx, c.ticket)
 	reset := snap.lock == "" && snap.grantNonce == "" && len(snap.fields) == 0
 	if err == nil && !reset && snap.grantNonce == "" { // it lives longer than any claim
 		w.tokenBack(c.ticket.Asset, c.token, "none")

@@ -80,7 +80,7 @@ func bubble(t *testing.T, extend func() (any, error), change func(*claim), optio
 	e.now = func() time.Duration { return time.Since(start) + time.Hour + time.Duration(p.stopped.Load()) }
 	e.locks = redsync.New(pools{p})
 	c := &claim{
-		id: "c", nonce: "n", ticket: TicketID{"a", "t"}, flow: assetInference, uid: agent, maxHold: time.Hour, status: Held,
+		id: "c", nonce: "n", ticket: TicketID{"a", "t"}, flow: assetInference, uid: agent, owner: agent, account: agent, maxHold: time.Hour, status: Held,
 		ended: make(chan struct{}), started: e.now(),
 	}
 	c.lock = e.locks.NewMutex("lock", redsync.WithExpiry(e.TTL), redsync.WithValue("n"))

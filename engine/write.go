@@ -183,6 +183,9 @@ func (e *Engine) write(ctx context.Context, c *claim, s script, what refusal, mo
 		return reply{}, err
 	}
 	defer e.calling(c)()
+	if err := e.weighClaim(ctx, c); err != nil {
+		return reply{}, err
+	}
 	c.writes.Lock()
 	defer c.writes.Unlock()
 	if err := e.alive(c); err != nil {
@@ -221,6 +224,7 @@ func (e *Engine) recordRefusal(c *claim, refused string) {
 // written decodes a write's reply; conflict is what codeConflict means.
 func (e *Engine) written(c *claim, r reply, conflict error) (WriteResult, error) {
 	s := snapshot{fields: r.pairs(0)}
+	c.size.Store(bytesOf(s.fields))
 	ticket, err := s.ticket(c.ticket)
 	if err != nil {
 		return WriteResult{}, err

@@ -66,6 +66,9 @@ func newRedisWork(addr, scripts string) (*redisWork, error) {
 	return w, nil
 }
 
+// light is up to how many bytes of a ticket the daemon reads at once.
+const light = 64 << 10
+
 // held is a claim of the floor.
 type held struct {
 	asset, task, nonce string
@@ -101,7 +104,7 @@ func (w *redisWork) call(ctx context.Context, s *redis.Script, h *held, refusal 
 
 // ticket reads a ticket without a lock.
 func (w *redisWork) ticket(ctx context.Context, asset, task string) (map[string]string, error) {
-	fields, _, err := w.call(ctx, w.read, &held{asset: asset, task: task}, "")
+	fields, _, err := w.call(ctx, w.read, &held{asset: asset, task: task}, "", light)
 	return fields, err
 }
 

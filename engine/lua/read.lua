@@ -2,8 +2,33 @@
 -- Copyright The Picket Authors
 --
 -- read: a ticket and who holds the asset, at one moment. Writes nothing.
--- Reply {OK, ticket, lock, ms left of it, {nonce, ticket, host, agent, at, forced, token} of the
---       newest grant}
+-- ARGV  12 how many bytes of facts and bodies are wanted at most; none: all
+-- Reply {OK, ticket, lock, ms left of it, {nonce, ticket, host, agent, at, forced, token} of the newest grant}
+--       {BIG, some fields of the ticket, …, bytes} there are more
 
-return {OK, redis.call('HGETALL', TICKET), redis.call('GET', LOCK), redis.call('PTTL', LOCK),
-  redis.call('HMGET', GRANT, 'nonce', 'ticket', 'host', 'agent', 'at', 'forced', 'token')}
+local BIG = 8
+
+local size = 0
+if ARGV[12] then
+  for _, name in ipairs(redis.call('HKEYS', TICKET)) do
+    local kind = string.sub(name, 1, 5)
+    if kind == 'steps' or kind == 'body.' or name == 'notification' then
+      size = size + redis.call('HSTRLEN', TICKET, name)
+    end
+  end
+end
+local code, fields = OK, nil
+if size > (tonumber(ARGV[12]) or size) then
+  code, fields = BIG, {}
+  local names = {'state', 'flow', 'run', 'intent', 'owner', 'digest.notification'}
+  for i, value in ipairs(redis.call('HMGET', TICKET, unpack(names))) do
+    if value then
+      fields[#fields + 1] = names[i]
+      fields[#fields + 1] = value
+    end
+  end
+else
+  fields = redis.call('HGETALL', TICKET)
+end
+return {code, fields, redis.call('GET', LOCK), redis.call('PTTL', LOCK),
+  redis.call('HMGET', GRANT, 'nonce', 'ticket', 'host', 'agent', 'at', 'forced', 'token'), size}
