@@ -32,7 +32,7 @@ var arrows = map[string][]string{
 	"engine/redistest":       {},
 	"outbox":                 {},
 	"notifier":               {"outbox"},
-	"sockapi":                {"engine", "outbox", "sockapi/client"},
+	"sockapi":                {"agent/strict", "engine", "outbox", "sockapi/client"}, // of strict, which word may have been meant
 	"sockapi/client":         {},
 	"agent":                  {"agent/findings", "agent/strict", "sockapi/client"},
 	"daemon":                 {"agent/strict", "engine", "notifier", "outbox", "sockapi", "sockapi/client"},

@@ -112,3 +112,16 @@ type TransitionError struct {
 func (e *TransitionError) Error() string {
 	return fmt.Sprintf("the flow does not allow this in state %s", e.State)
 }
+
+// UnknownStepError is an ErrUnknownStep with the names that the flow has.
+type UnknownStepError struct {
+	Flow  string
+	Known []string
+}
+
+func (e *UnknownStepError) Error() string {
+	return fmt.Sprintf("%v: %s has %s", ErrUnknownStep, e.Flow, strings.Join(e.Known, ", "))
+}
+
+// Unwrap makes it an ErrUnknownStep.
+func (e *UnknownStepError) Unwrap() error { return ErrUnknownStep }

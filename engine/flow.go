@@ -110,7 +110,7 @@ func (f *Flow) checkStep(step string, more ...string) error {
 	if slices.Contains(known, step) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s has %s", ErrUnknownStep, f.Name, strings.Join(known, ", "))
+	return &UnknownStepError{f.Name, known}
 }
 
 // from lists the states from which an arrow by that name leads to a state.

@@ -17,8 +17,8 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
-// strict decodes JSON that must have no field that v has not, and encodes v again.
-func strict(t *rapid.T, wire []byte, v any) []byte {
+// exactly decodes JSON that must have no field that v has not, and encodes v again.
+func exactly(t *rapid.T, wire []byte, v any) []byte {
 	d := json.NewDecoder(bytes.NewReader(wire))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
@@ -95,7 +95,7 @@ func TestTicketsAreTheClientsTypes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if again := strict(t, wire, c.into); !bytes.Equal(again, wire) {
+			if again := exactly(t, wire, c.into); !bytes.Equal(again, wire) {
 				t.Fatalf("got\n%s\nencoding/json makes\n%s", wire, again)
 			}
 		}
@@ -104,7 +104,7 @@ func TestTicketsAreTheClientsTypes(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got client.ClaimResponse
-		strict(t, wire, &got)
+		exactly(t, wire, &got)
 		if got.Claim != nil || got.Next == nil || !reflect.DeepEqual(got.Ticket.Token, k.Token) {
 			t.Fatalf("got %+v", got)
 		}

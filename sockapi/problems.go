@@ -87,7 +87,7 @@ var situations = []struct {
 	{engine.ErrInvalidAsset, client.InvalidAsset, "the asset " + assetRule},
 	{engine.ErrInvalidTask, client.InvalidTask, "the task " + taskRule},
 	{engine.ErrUnknownFlow, client.UnknownFlow, "no flow has this name; leave flow out for asset-inference"},
-	{engine.ErrUnknownStep, client.UnknownStep, "the ticket's flow has no step of this name; next in the last answer lists what may come, where notify and finish are calls of their own: POST …/notification, POST …/finish"},
+	{engine.ErrUnknownStep, client.UnknownStep, "the ticket's flow has no step of this name"},
 	{engine.ErrUnknownChannel, client.UnknownChannel, "no configured channel matches; GET /v1/status lists the channels"},
 	{engine.ErrForbidden, client.Forbidden, "the claim, or the process that pid names, belongs to another user"},
 	{engine.ErrClaimNotFound, client.ClaimNotFound, "this daemon knows no such claim; ended ones are remembered for 10 minutes"},

@@ -233,3 +233,25 @@ func TestAnAnswerDoesNotGrowWithTheRequest(t *testing.T) {
 		t.Errorf("%d errors, %s", len(p.Errors), p.Detail)
 	}
 }
+
+// TestProblemsSayWhatMayHaveBeenMeant: a misspelt step or state is answered with the names that there are.
+func TestProblemsSayWhatMayHaveBeenMeant(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	claim := h.claim("web-01", "t")
+	for body, want := range map[string]string{
+		`{"step":"onlin","state":"ASSET_ONLINE"}`:    "did you mean online?",
+		`{"step":"scan","state":"ASSET_ONLINE"}`:     "write one of online, vuln, intel, assess",
+		`{"step":"online","state":"ASSET_ONLIEN"}`:   "did you mean ASSET_ONLINE?",
+		`{"step":"online","state":"ONLINE"}`:         "write one of ASSET_ONLINE, ASSET_OFFLINE",
+		`{"step":"assess","state":"HIGH_RISK_FOUN"}`: "allowed are online",
+	} {
+		r := h.do("POST", claim+"/steps", body)
+		if !strings.Contains(r.body, want) {
+			t.Errorf("%s is answered %s, want %q", body, r.body, want)
+		}
+	}
+	if r := h.do("POST", claim+"/failures", `{"step":"vlun","error":"x"}`); !strings.Contains(r.body, "did you mean vuln?") {
+		t.Errorf("got %s", r.body)
+	}
+}

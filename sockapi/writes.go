@@ -6,8 +6,12 @@ package sockapi
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 
+	"github.com/picketd/picket/agent/strict"
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -21,7 +25,7 @@ func step(s *Server, c *call, _ none, b client.StepRequest) (answer, error) {
 	res, err := s.engine.Step(c.request.Context(), c.id, c.peer.Owner(), engine.StepRequest{
 		Step: b.Step, State: engine.State(b.State), Facts: facts, Summary: b.Summary,
 	})
-	return answer{status: http.StatusOK, body: &ticketBody{res.Ticket, &stepped{wireNext(res.Next), res.Replayed}}}, err
+	return answer{status: http.StatusOK, body: &ticketBody{res.Ticket, &stepped{wireNext(res.Next), res.Replayed}}}, meant(err, b.Step, b.State)
 }
 
 func fail(s *Server, c *call, _ none, b client.FailureRequest) (answer, error) {
@@ -31,7 +35,35 @@ func fail(s *Server, c *call, _ none, b client.FailureRequest) (answer, error) {
 	res, err := s.engine.Fail(c.request.Context(), c.id, c.peer.Owner(), engine.FailureRequest{
 		Step: b.Step, Error: b.Error, Final: b.Final,
 	})
-	return answer{status: http.StatusOK, body: &ticketBody{res.Ticket, &failed{wireNext(res.Next)}}}, err
+	return answer{status: http.StatusOK, body: &ticketBody{res.Ticket, &failed{wireNext(res.Next)}}}, meant(err, b.Step, "")
+}
+
+// meant says, with the refusal of a step or a state that there is not, which there are, and which may have been meant.
+func meant(err error, step, state string) error {
+	var unknown *engine.UnknownStepError
+	var illegal *engine.TransitionError
+	switch {
+	case errors.As(err, &unknown):
+		return problem(client.UnknownStep, fmt.Sprintf("the flow %s has no step of this name: %s; notify and finish are calls of their own",
+			unknown.Flow, strict.Suggest(step, unknown.Known)))
+	case errors.As(err, &illegal):
+		for _, n := range illegal.Allowed {
+			if n.Step == step && !slices.Contains(n.States, engine.State(state)) && state != "" {
+				p := transitionProblem(illegal)
+				p.Detail = fmt.Sprintf("in state %s this step does not lead to that state: %s", illegal.State, strict.Suggest(state, stateNames(n.States)))
+				return p
+			}
+		}
+	}
+	return err
+}
+
+func stateNames(states []engine.State) []string {
+	names := make([]string, len(states))
+	for i, s := range states {
+		names[i] = string(s)
+	}
+	return names
 }
 
 func notify(s *Server, c *call, q waitQuery, b client.NotificationRequest) (answer, error) {

@@ -138,6 +138,16 @@ func ticketArgs(c *cli.Context) (asset, task string, err error) {
 	return args[0], args[1], nil
 }
 
+// onlyAsset returns the asset where one stands alone, without a task; of a slash in it nobody can tell, so then it is a ticket's id.
+func onlyAsset(c *cli.Context) string {
+	before, behind, _ := split(c)
+	args := slices.Concat(before, behind)
+	if len(args) == 1 && strings.LastIndexByte(args[0], '/') <= 0 {
+		return args[0]
+	}
+	return ""
+}
+
 // usagef says what is wrong with the usage of a command, and what would be right.
 func usagef(c *cli.Context, format string, args ...any) error {
 	right := strings.TrimSpace(c.Command.HelpName + " " + c.Command.ArgsUsage)

@@ -43,14 +43,14 @@ func claimLs(c *cli.Context) error {
 		return err
 	}
 	return answer(c, r, func(w io.Writer) {
-		t := table{{"CLAIM", "TICKET", "TOKEN", "STATUS", "TRUSTED", "PID", "UID", "SINCE"}}
+		t := table{{"TICKET", "TRUSTED", "PID", "UID", "SINCE"}}
 		for _, cl := range r.Claims {
 			pid := "-"
 			if cl.PID != nil {
 				pid = strconv.Itoa(*cl.PID)
 			}
-			t.row(cl.ID, cl.Ticket, strconv.FormatInt(cl.Token, 10), cl.Status, millis(cl.TrustedMS), pid,
-				strconv.FormatUint(uint64(cl.UID), 10), clock(cl.Since))
+			t.row(cl.Ticket, millis(cl.TrustedMS), pid, strconv.FormatUint(uint64(cl.UID), 10), clock(cl.Since))
+			t.note("claim " + cl.ID)
 		}
 		t.print(w)
 	})

@@ -94,12 +94,20 @@ func decision(name, usage string, call decide, past string) *cli.Command {
 
 // intentTable has a row for each channel of each intent.
 func intentTable(intents []client.Intent) table {
-	t := table{{"TICKET", "RUN", "INTENT", "ORIGIN", "SINCE", "CHANNEL", "STATUS", "ATTEMPTS", "DUE", "ERROR"}}
+	t := table{{"TICKET", "CHANNEL", "STATUS", "ATTEMPTS", "DUE"}}
 	for _, in := range intents {
+		ticket := in.Ticket
+		if in.Run > 1 {
+			ticket += fmt.Sprintf(" (run %d)", in.Run)
+		}
 		for _, name := range slices.Sorted(maps.Keys(in.Channels)) {
 			d := in.Channels[name]
-			t.row(in.Ticket, strconv.FormatInt(in.Run, 10), in.ID, in.Status, clock(in.CreatedAt), name, d.Status,
-				strconv.Itoa(d.Attempts), clockOr(d.Due, "-"), d.Error)
+			t.row(ticket, name, d.Status, strconv.Itoa(d.Attempts), clockOr(d.Due, "-"))
+			note := in.Status + " " + clock(in.CreatedAt)
+			if d.Error != "" {
+				note += ": " + d.Error
+			}
+			t.note(note)
 		}
 	}
 	return t

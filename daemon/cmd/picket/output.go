@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/mattn/go-runewidth"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
@@ -103,56 +103,8 @@ func clean(s string) string {
 	return b.String()
 }
 
-// table lays out rows in columns. The first row is the heading.
-type table [][]string
-
-func (t *table) row(cells ...string) { *t = append(*t, cells) }
-
-// print pads by what a terminal shows: a Chinese character is two columns wide.
-func (t table) print(w io.Writer) {
-	paint := isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	widths := make([]int, len(t[0]))
-	for _, row := range t {
-		for i := range row {
-			row[i] = clean(row[i])
-			widths[i] = max(widths[i], runewidth.StringWidth(row[i]))
-		}
-	}
-	for n, row := range t {
-		var line strings.Builder
-		for i, cell := range row {
-			text := cell
-			if paint && n == 0 {
-				text = "\x1b[1m" + cell + "\x1b[0m"
-			} else if color := colors[cell]; paint && color != "" {
-				text = color + cell + "\x1b[0m"
-			}
-			line.WriteString(text)
-			if i < len(row)-1 {
-				line.WriteString(strings.Repeat(" ", widths[i]-runewidth.StringWidth(cell)+2))
-			}
-		}
-		fmt.Fprintln(w, strings.TrimRight(line.String(), " "))
-	}
-}
-
-// colors are those of the words that a reader looks for.
-var colors = map[string]string{
-	"FINISHED": "\x1b[32m", "NOTIFIED": "\x1b[32m", "sent": "\x1b[32m",
-	"FAILED": "\x1b[31m", "dead": "\x1b[31m", "lost": "\x1b[31m",
-	"unknown": "\x1b[33m", "parked": "\x1b[33m",
-}
-
-// section prints rows under a blank line, if there are any below the heading.
-func section(w io.Writer, t table) {
-	if len(t) > 1 {
-		fmt.Fprintln(w)
-		t.print(w)
-	}
-}
-
-// clock is a time as people here read it, with the zone as a number: names of zones mean several.
-func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -07:00") }
+// clock is a time in this machine's zone, in the one form that people see.
+func clock(t time.Time) string { return t.Local().Format(time.DateTime) }
 
 func clockOr(t *time.Time, none string) string {
 	if t == nil {
@@ -168,6 +120,15 @@ func millis(ms int64) string {
 		if strings.HasSuffix(s, zero) {
 			s = s[:len(s)-2]
 		}
+	}
+	return s
+}
+
+// shortToken is the end of a token, by which people tell those of one asset apart; the beginning is a time that they share.
+func shortToken(token int64) string {
+	s := strconv.FormatInt(token, 10)
+	if len(s) > 6 {
+		s = "…" + s[len(s)-6:]
 	}
 	return s
 }

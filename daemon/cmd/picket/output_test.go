@@ -38,6 +38,30 @@ func TestTablePadsByWhatATerminalShows(t *testing.T) {
 	}
 }
 
+// TestTableFitsTheTerminal: prose is cut, in columns and notes, and what is copied is not.
+func TestTableFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	rows := table{{"TICKET", "STATE", "SUMMARY"}, {"web-01.example.com/2026-11-29", "FINISHED", "no high risk: 3 findings"}}
+	rows.note("the scanner was told to stop by whoever started it, and did")
+	for wide, want := range map[int]string{
+		0: "TICKET                         STATE     SUMMARY\n" +
+			"web-01.example.com/2026-11-29  FINISHED  no high risk: 3 findings\n" +
+			"    the scanner was told to stop by whoever started it, and did\n",
+		54: "TICKET                         STATE     SUMMARY\n" +
+			"web-01.example.com/2026-11-29  FINISHED  no high risk…\n" +
+			"    the scanner was told to stop by whoever started i…\n",
+		20: "TICKET                         STATE     SUMMARY\n" +
+			"web-01.example.com/2026-11-29  FINISHED  no high r…\n" +
+			"    the scanner was…\n",
+	} {
+		var b strings.Builder
+		rows.printWithin(&b, wide, false)
+		if b.String() != want {
+			t.Errorf("within %d:\n%swant\n%s", wide, b.String(), want)
+		}
+	}
+}
+
 func TestMillis(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[int64]string{

@@ -12,6 +12,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mattn/go-runewidth"
 	"github.com/urfave/cli/v2"
@@ -39,7 +40,7 @@ func ticketCommand() *cli.Command {
 		Usage: "what has been established about an asset in a task",
 		Subcommands: []*cli.Command{
 			{
-				Name: "show", Usage: "show a ticket", ArgsUsage: "ASSET TASK",
+				Name: "show", Usage: "show a ticket, or list those of an asset", ArgsUsage: "ASSET [TASK]",
 				Flags:  jsonFlags(&cli.BoolFlag{Name: "why", Usage: "explain what was decided, and from what; with --json as one object"}),
 				Action: ticketShow,
 			},
@@ -68,6 +69,9 @@ func ticketCommand() *cli.Command {
 }
 
 func ticketShow(c *cli.Context) error {
+	if asset := onlyAsset(c); asset != "" {
+		return listTickets(c, client.TicketQuery{Asset: asset, Limit: maxPage})
+	}
 	asset, task, err := ticketArgs(c)
 	if err != nil {
 		return err
@@ -107,16 +111,18 @@ func printTicket(w io.Writer, t client.Ticket) {
 	}
 	head.print(w)
 
-	steps := table{{"STEP", "STATE", "TOKEN", "HOST", "AT", "SUMMARY", "FACTS"}}
+	steps := table{{"STEP", "STATE", "TOKEN", "HOST", "AT", "SUMMARY"}}
 	for _, name := range slices.SortedFunc(maps.Keys(t.Steps), func(a, b string) int { return t.Steps[a].At.Compare(t.Steps[b].At) }) {
 		s := t.Steps[name]
-		steps.row(name, s.State, strconv.FormatInt(s.Token, 10), s.Host, clock(s.At), s.Summary, brief(s.Facts))
+		steps.row(name, s.State, shortToken(s.Token), s.Host, clock(s.At), s.Summary)
+		steps.note(brief(s.Facts))
 	}
 	section(w, steps)
-	channels := table{{"CHANNEL", "STATUS", "ATTEMPTS", "AT", "HOST", "ERROR"}}
+	channels := table{{"CHANNEL", "STATUS", "ATTEMPTS", "AT", "HOST"}}
 	for _, name := range slices.Sorted(maps.Keys(t.Delivery)) {
 		d := t.Delivery[name]
-		channels.row(name, d.Status, strconv.FormatInt(d.Attempts, 10), clockOr(d.At, "-"), d.Host, d.Error)
+		channels.row(name, d.Status, strconv.FormatInt(d.Attempts, 10), clockOr(d.At, "-"), d.Host)
+		channels.note(d.Error)
 	}
 	section(w, channels)
 }
@@ -127,7 +133,10 @@ func brief(facts json.RawMessage) string {
 	if err := json.Compact(&b, facts); err != nil {
 		return ""
 	}
-	return runewidth.Truncate(clean(b.String()), 60, "…")
+	if b.String() == "{}" {
+		return ""
+	}
+	return runewidth.Truncate(b.String(), 200, "…")
 }
 
 func ticketLs(c *cli.Context) error {
@@ -138,26 +147,38 @@ func ticketLs(c *cli.Context) error {
 	if limit < 1 || limit > maxPage {
 		return usagef(c, "--limit takes 1 to %d", maxPage)
 	}
-	r, err := connect(c).Tickets(c.Context, client.TicketQuery{
+	return listTickets(c, client.TicketQuery{
 		Asset: c.String("asset"), State: c.String("state"), Limit: limit, Cursor: c.String("cursor"),
 	})
+}
+
+func listTickets(c *cli.Context, q client.TicketQuery) error {
+	r, err := connect(c).Tickets(c.Context, q)
 	if err != nil {
 		return err
 	}
 	return answer(c, r, func(w io.Writer) {
-		t := table{{"TICKET", "STATE", "RUN", "TOKEN", "HOLDER", "UPDATED", "SUMMARY"}}
+		t := table{{"TICKET", "STATE", "HOLDER", "UPDATED", "SUMMARY"}}
 		for _, k := range r.Tickets {
 			holder := "-"
 			if k.Holder != nil {
 				holder = k.Holder.Host
 			}
-			t.row(k.ID, k.State, strconv.FormatInt(k.Run, 10), strconv.FormatInt(k.Token, 10), holder, clock(k.UpdatedAt), k.Summary)
+			t.row(k.ID, k.State, holder, clock(k.UpdatedAt), lastWord(k))
 		}
 		t.print(w)
 		if r.Cursor != "" {
 			fmt.Fprintf(c.App.ErrWriter, "There are more: --cursor %s\n", clean(r.Cursor))
 		}
 	})
+}
+
+// lastWord is what a person wants to know of a ticket first: why it failed, if it did, else what came of it.
+func lastWord(t client.Ticket) string {
+	if t.Failure != nil {
+		return t.Failure.Step + ": " + t.Failure.Error
+	}
+	return t.Summary
 }
 
 func ticketHistory(c *cli.Context) error {
@@ -170,16 +191,17 @@ func ticketHistory(c *cli.Context) error {
 		return err
 	}
 	return answer(c, h, func(w io.Writer) {
-		t := table{{"SEQ", "AT", "EVENT", "FROM", "TO", "STEP", "TOKEN", "HOST", "AGENT", "REASON"}}
+		t := table{{"SEQ", "AT", "EVENT", "STATE", "TOKEN", "HOST", "AGENT"}}
 		for _, e := range h.Events {
-			t.row(strconv.FormatInt(e.Seq, 10), clock(e.At), e.Event, e.From, e.To, e.Step, strconv.FormatInt(e.Token, 10),
-				e.Host, e.Agent, e.Reason)
+			t.row(strconv.FormatInt(e.Seq, 10), clock(e.At), strings.TrimSpace(e.Event+" "+e.Step), e.To, shortToken(e.Token), e.Host, e.Agent)
+			t.note(e.Reason)
 		}
 		t.print(w)
-		refused := table{{"REFUSED", "AT", "EVENT", "STATE", "WANTED", "STEP", "TOKEN", "HOST", "AGENT", "REASON"}}
+		refused := table{{"REFUSED", "AT", "EVENT", "WANTED", "TOKEN", "HOST", "AGENT"}}
 		for _, e := range h.Refused {
-			refused.row(strconv.FormatInt(max(e.Count, 1), 10)+"×", clock(e.At), e.Event, e.From, e.To, e.Step,
-				strconv.FormatInt(e.Token, 10), e.Host, e.Agent, e.Reason)
+			refused.row(strconv.FormatInt(max(e.Count, 1), 10)+"×", clock(e.At), strings.TrimSpace(e.Event+" "+e.Step), e.To,
+				shortToken(e.Token), e.Host, e.Agent)
+			refused.note(e.Reason)
 		}
 		section(w, refused)
 	})
