@@ -169,7 +169,7 @@ func auditPrinter(c *cli.Context) func(*auditEntry) error {
 	if c.Bool("json") {
 		return func(e *auditEntry) error { return printJSON(c.App.Writer, e) }
 	}
-	widths := []int{26, 15, 28, 32, 12}
+	widths := []int{19, 15, 28, 32, 12}
 	line := func(w io.Writer, cells ...string) error {
 		var b strings.Builder
 		for i, cell := range cells {

@@ -74,7 +74,7 @@ func complete(app *cli.App, words []string, out io.Writer) {
 			}
 		}
 	case here != nil:
-		if usage := strings.Fields(here.ArgsUsage); len(k.args) < len(usage) {
+		if usage := strings.FieldsFunc(here.ArgsUsage, func(r rune) bool { return strings.ContainsRune(" []", r) }); len(k.args) < len(usage) {
 			k.print(out, usage[len(k.args)])
 		}
 	}
