@@ -8,9 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"runtime"
 	"slices"
 	"syscall"
 	"time"
@@ -22,11 +19,24 @@ const (
 	exitLater = 75 // with which a command says: not now
 
 	endGrace   = 3 * time.Second // from TERM to KILL, when no lost claim hurries
+	killGrace  = 2 * time.Second // from KILL to giving up: what still runs then is not this user's to end, or stuck in the kernel
 	drainGrace = 2 * time.Second // for output that is still on its way when the command has ended, or that nobody wants any more
 )
 
 // errLater is a command's exit with 75.
 var errLater = errors.New("says that it is to be tried later (exit 75)")
+
+// outlivedError says that a command was given up which could not be ended.
+type outlivedError struct {
+	cause error // why it was to end
+	left  member
+}
+
+func (e *outlivedError) Error() string {
+	return fmt.Sprintf("%v; %s still runs, as process %d: it could not be ended from here", e.cause, e.left.name, e.left.pid)
+}
+
+func (e *outlivedError) Unwrap() error { return e.cause }
 
 // invocation is one run of a command.
 type invocation struct {
@@ -39,16 +49,20 @@ type invocation struct {
 }
 
 // run runs the command to its end, in a process group of its own that does not outlive it. Its error says what was wrong with
-// the way it ended, or with what it wrote. When ctx is done, the group gets TERM, and KILL after endGrace or, of a lost claim,
-// when the LostError says.
+// the way it ended, or with what it wrote. A command is whole only when all that it started in its group has ended by itself.
+// When ctx is done, the group gets TERM, and KILL after endGrace or, of a lost claim, when the LostError says. What is still
+// there killGrace later is given up with an outlivedError.
 func (in *invocation) run(ctx context.Context) error {
 	p, err := in.start()
-	if err != nil {
+	if errors.Is(err, syscall.E2BIG) {
 		return err
+	}
+	if err != nil {
+		return &hostError{err}
 	}
 	consumed, logged, drained := make(chan error, 1), make(chan string, 1), make(chan struct{})
 	defer func() {
-		p.reap()
+		p.letGo()
 		<-drained
 	}()
 	stdout := &limited{r: p.stdout, left: in.limit, limit: in.limit}
@@ -75,8 +89,12 @@ func (in *invocation) run(ctx context.Context) error {
 			p.signal(unix.SIGCONT)
 			kill = time.After(killDelay(ctx))
 		case <-kill:
+			if killed {
+				return in.givenUp(ctx, parseErr, member{p.cmd.Process.Pid, in.argv[0]})
+			}
 			killed = true
 			p.signal(unix.SIGKILL)
+			kill = time.After(killGrace)
 		case parseErr = <-consumed:
 			consumed, parsed = nil, true
 			if parseErr != nil && kill == nil {
@@ -84,17 +102,36 @@ func (in *invocation) run(ctx context.Context) error {
 			}
 		}
 	}
-	// Others of its group may still hold the pipes open, and others than those, too.
-	if !parsed {
-		parseErr = awaitEnd(consumed, stdout, p, ctx.Err() != nil)
+	// Others of its group may go on, and others than those may hold the pipes open.
+	grace := time.Now()
+	if ctx.Err() == nil {
+		grace = grace.Add(drainGrace)
 	}
+	if !parsed {
+		select {
+		case parseErr = <-consumed:
+			parsed = true
+		case <-time.After(time.Until(grace)):
+		}
+	}
+	left := p.awaitAlone(time.Until(grace))
 	p.signal(unix.SIGKILL)
+	if !parsed {
+		parseErr = awaitEnd(consumed, stdout, p)
+	}
 	last := ""
 	select {
 	case last = <-logged:
 	case <-time.After(drainGrace):
 		_ = p.stderr.Close()
 		last = <-logged
+	}
+	if len(left) > 0 {
+		parseErr = fmt.Errorf("it has ended, but %s, which it started, went on as process %d and had to be ended: that was not a whole scan",
+			left[0].name, left[0].pid)
+		if left = p.awaitAlone(killGrace); len(left) > 0 {
+			return in.givenUp(ctx, parseErr, left[0])
+		}
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -105,16 +142,17 @@ func (in *invocation) run(ctx context.Context) error {
 	return in.verdict(p.status(), parseErr, last)
 }
 
-// awaitEnd waits for the reader of standard output, which ends when nobody holds the pipe any more.
-func awaitEnd(consumed <-chan error, stdout *limited, p *process, hurry bool) error {
-	if !hurry {
-		select {
-		case err := <-consumed:
-			return err
-		case <-time.After(drainGrace):
-		}
+// givenUp is the error of a command of which something could not be ended.
+func (in *invocation) givenUp(ctx context.Context, parseErr error, left member) error {
+	cause := in.unusable(parseErr)
+	if ctx.Err() != nil {
+		cause = context.Cause(ctx)
 	}
-	p.signal(unix.SIGKILL)
+	return &outlivedError{cause, left}
+}
+
+// awaitEnd waits for the reader of standard output, which ends when nobody holds the pipe any more.
+func awaitEnd(consumed <-chan error, stdout *limited, p *process) error {
 	select {
 	case err := <-consumed:
 		return err
@@ -124,7 +162,7 @@ func awaitEnd(consumed <-chan error, stdout *limited, p *process, hurry bool) er
 	if err := <-consumed; stdout.ended.Load() {
 		return err
 	}
-	return errors.New("has ended, but something that it started still holds its output open: nobody can tell whether that was all")
+	return errors.New("it has ended, but something that it started still holds its output open: nobody can tell whether that was all")
 }
 
 // verdict says what was wrong with a command that ended by itself.
@@ -141,7 +179,14 @@ func (in *invocation) verdict(status syscall.WaitStatus, parseErr error, lastLin
 	case status.ExitStatus() == exitLater:
 		return fmt.Errorf("%s %w%s", in.argv[0], errLater, said)
 	}
-	return fmt.Errorf("%s ended with %d, which is not among ok_exit %v%s", in.argv[0], status.ExitStatus(), in.okExit, said)
+	err := fmt.Errorf("%s ended with %d, which is not among ok_exit %v%s", in.argv[0], status.ExitStatus(), in.okExit, said)
+	if code := status.ExitStatus(); code == exitCannotRun || code == exitNotFound {
+		return &hostError{err}
+	}
+	if full := fullDisk(); full != nil {
+		return &hostError{fmt.Errorf("%w; %w", full, err)}
+	}
+	return err
 }
 
 // unusable says what was wrong with the output, if anything was.
@@ -160,109 +205,3 @@ func killDelay(ctx context.Context) time.Duration {
 	return endGrace
 }
 
-// process is a started command, the leader of its group.
-type process struct {
-	cmd            *exec.Cmd
-	stdout, stderr *os.File
-	ended          chan struct{} // closes when the leader has ended; it stays a zombie until reap, so that its id is not used again
-	reaping        chan struct{} // reap closes it
-	reaped         chan struct{} // closes when it is gone
-}
-
-func (in *invocation) start() (*process, error) {
-	stdin, err := in.input()
-	if err != nil {
-		return nil, err
-	}
-	defer stdin.Close()
-	outR, outW, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a pipe: %w", err)
-	}
-	defer outW.Close()
-	errR, errW, err := os.Pipe()
-	if err != nil {
-		_ = outR.Close()
-		return nil, fmt.Errorf("cannot make a pipe: %w", err)
-	}
-	defer errW.Close()
-	p := &process{
-		cmd: exec.Command(in.argv[0], in.argv[1:]...), stdout: outR, stderr: errR,
-		ended: make(chan struct{}), reaping: make(chan struct{}), reaped: make(chan struct{}),
-	}
-	p.cmd.Env, p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = in.env, stdin, outW, errW
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	started := make(chan error)
-	go p.attend(started)
-	if err := <-started; err != nil {
-		_, _ = outR.Close(), errR.Close()
-		return nil, fmt.Errorf("cannot run %s: %w", in.argv[0], err)
-	}
-	return p, nil
-}
-
-// attend starts the command and stays on its thread until it is reaped: PDEATHSIG goes off when the thread that forked ends.
-func (p *process) attend(started chan<- error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	defer close(p.reaped)
-	err := p.cmd.Start()
-	started <- err
-	if err != nil {
-		return
-	}
-	for {
-		err := unix.Waitid(unix.P_PID, p.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if err != unix.EINTR {
-			break
-		}
-	}
-	close(p.ended)
-	<-p.reaping
-	_ = p.cmd.Wait() // status says what became of it
-}
-
-// signal sends s to the whole group, as long as its leader was not reaped.
-func (p *process) signal(s syscall.Signal) { _ = unix.Kill(-p.cmd.Process.Pid, s) }
-
-// status is how the ended leader ended.
-func (p *process) status() syscall.WaitStatus {
-	p.reap()
-	return p.cmd.ProcessState.Sys().(syscall.WaitStatus)
-}
-
-// reap takes the ended leader away. It may be called twice, by the goroutine that started the command.
-func (p *process) reap() {
-	select {
-	case <-p.reaping:
-	default:
-		close(p.reaping)
-	}
-	<-p.reaped
-	_, _ = p.stdout.Close(), p.stderr.Close()
-}
-
-// input is what the command has for standard input.
-func (in *invocation) input() (*os.File, error) {
-	if in.stdin == nil {
-		return os.Open(os.DevNull)
-	}
-	return memoryFile(in.stdin)
-}
-
-// memoryFile is a file in memory with that content, to be read from its beginning.
-func memoryFile(content []byte) (*os.File, error) {
-	fd, err := unix.MemfdCreate("ticket", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a file in memory: %w", err)
-	}
-	f := os.NewFile(uintptr(fd), "ticket")
-	if _, err = f.Write(content); err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, fmt.Errorf("cannot fill a file in memory: %w", err)
-	}
-	return f, nil
-}

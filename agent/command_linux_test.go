@@ -6,13 +6,16 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -121,7 +124,8 @@ func TestHowACommandEndsIsTold(t *testing.T) {
 	}
 }
 
-// TestACommandsGroupEndsWithIt: on a time-out, and what it left in the background when it has ended by itself.
+// TestACommandsGroupEndsWithIt: on a time-out, and what it left in the background when it has ended by itself. That was not
+// finished then, whatever has been written.
 func TestACommandsGroupEndsWithIt(t *testing.T) {
 	t.Parallel()
 	late := errors.New("late")
@@ -129,6 +133,7 @@ func TestACommandsGroupEndsWithIt(t *testing.T) {
 		"a time-out":             "sleep 600 & echo $! >$1; wait",
 		"deaf":                   "trap '' TERM; sleep 600 & echo $! >$1; wait; wait",
 		"left in the background": "sleep 600 & echo $! >$1",
+		"left, with its output":  "sleep 600 >/dev/null 2>&1 & echo $! >$1; echo x",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -140,12 +145,12 @@ func TestACommandsGroupEndsWithIt(t *testing.T) {
 				ended <- err
 			}()
 			eventually(t, "it runs", func() bool { b, _ := os.ReadFile(pid); return len(b) > 0 })
-			if name != "left in the background" {
+			if !strings.HasPrefix(name, "left") {
 				cancel(late)
 				if err := <-ended; !errors.Is(err, late) {
 					t.Errorf("it ends with %v", err)
 				}
-			} else if err := <-ended; err != nil {
+			} else if err := <-ended; err == nil || !strings.Contains(err.Error(), "sleep, which it started, went on") {
 				t.Errorf("it ends with %v", err)
 			}
 			cancel(nil)
@@ -187,6 +192,77 @@ func TestOutputThatSomethingElseHoldsIsNotWhole(t *testing.T) {
 	left, err := strconv.Atoi(strings.TrimSpace(string(b)))
 	if err != nil {
 		t.Fatal(err)
+	}
+	_ = unix.Kill(left, unix.SIGKILL)
+}
+
+// TestWhatEndsShortlyAfterItsLeaderWasWhole: as the reader of a pipe does, whose writer is the leader.
+func TestWhatEndsShortlyAfterItsLeaderWasWhole(t *testing.T) {
+	t.Parallel()
+	out, _, err := shell(t.Context(), invocation{}, "(sleep 0.2; echo whole) & exit 0")
+	if err != nil || out != "whole\n" {
+		t.Errorf("it wrote %q and ends with %v", out, err)
+	}
+}
+
+// TestWhatAnotherUserRunsIsGivenUp: the test as root runs itself again as a user who starts what makes itself root, as sudo
+// does. That one cannot be ended; the time-out holds all the same, and the error says what still runs.
+func TestWhatAnotherUserRunsIsGivenUp(t *testing.T) {
+	t.Parallel()
+	const role = "PICKET_TEST_ROLE"
+	run := "-test.run=^" + t.Name() + "$"
+	switch os.Getenv(role) {
+	case "scanner":
+		if err := syscall.Setuid(0); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30 * time.Second)
+		return
+	case "agent":
+		ctx, cancel := context.WithTimeoutCause(context.Background(), time.Second, errors.New("it took too long"))
+		defer cancel()
+		in := invocation{
+			argv: []string{filepath.Dir(os.Args[0]) + "/scanner", run}, env: []string{role + "=scanner"}, okExit: []int{0}, limit: 1 << 20,
+			stderr:  func(string) {},
+			consume: func(r io.Reader) error { _, err := io.Copy(io.Discard, r); return err },
+		}
+		err := in.run(ctx)
+		left, ok := errors.AsType[*outlivedError](err)
+		if !ok || !strings.HasPrefix(err.Error(), "it took too long; ") {
+			t.Fatalf("it ends with %v", err)
+		}
+		fmt.Println("left:", left.left.pid)
+		return
+	}
+	if os.Getuid() != 0 {
+		t.Skip("only root can make a program of another user")
+	}
+	dir, err := os.MkdirTemp("", "picket-setuid-") // where another user may go
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent, scanner := filepath.Join(dir, "agent"), filepath.Join(dir, "scanner")
+	if err := errors.Join(
+		os.Chmod(dir, 0o755), os.WriteFile(agent, self, 0o755), os.WriteFile(scanner, self, 0o755), os.Chmod(agent, 0o755),
+		os.Chmod(scanner, os.ModeSetuid|0o755),
+	); err != nil {
+		t.Fatal(err)
+	}
+	again := exec.Command(agent, run)
+	again.Dir, again.Env = dir, []string{role + "=agent"}
+	again.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := again.CombinedOutput()
+	var left int
+	if at := strings.Index(string(out), "left:"); at >= 0 {
+		_, _ = fmt.Sscanf(string(out[at:]), "left: %d", &left)
+	}
+	if err != nil || left == 0 {
+		t.Fatalf("%v: %s", err, out)
 	}
 	_ = unix.Kill(left, unix.SIGKILL)
 }

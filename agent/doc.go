@@ -32,6 +32,13 @@
 //	the task or a flag is refused           the run ends with that one error, since every asset would get it
 //	this process is killed                  its commands die with it (PDEATHSIG), its locks are freed at once, others resume
 //	this process stands still               its claims are lost after the heartbeat; when it wakes its commands are ended first
+//	the work on an asset hangs              no sign of life goes out once a step should have moved: its claim is lost
+//	a command cannot be ended, because it   given up after KILL and 2 s; log and ticket say which process still runs, and the
+//	is another user's (sudo) or is stuck    step is not tried again in this run
+//	something is wrong with this host: no   no failure of a step; the run tries one asset at a time, after a pause, and ends
+//	such program, no descriptors, no disk   after 5 minutes of that, or after --give-up; the assets are free for other hosts
+//	the run is to end (TERM, INT, HUP)      what runs is finished and recorded, a high risk is told; nothing else is begun. An
+//	                                        asset that waits for its next try is stopped, not failed
 //	the same list on several hosts          each goes through it in an order of chance; each asset is done once
 //
 // What a command has started in process groups of its own, and what is left of its group when this process is killed by
@@ -39,8 +46,9 @@
 //
 // # Half a scan
 //
-// A report is used only when it could be read to its end and the scanner ended as it does after a whole scan (ok_exit). Every
-// other end is a failure of the step, and never "nothing found". A name that does not resolve and a missing route are failures
+// A report is used only when it could be read to its end and the scanner ended as it does after a whole scan (ok_exit), with
+// all that it started in its process group: what had to be ended had not finished, whatever it wrote. Every other end is a
+// failure of the step, and never "nothing found". A name that does not resolve and a missing route are failures
 // of the step online, and never "offline". A condition that looks at the findings one by one is not decided over a list that
 // was cut, unless what is missing could change nothing.
 package agent

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/picketd/picket/agent/strict"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -56,15 +57,11 @@ func (j *job) values() values {
 	return values{Asset: j.ticket.Asset, Task: j.ticket.Task, Ticket: j.ticket.ID}
 }
 
-// advance does what is to be done next until nothing is. Its error is a *stepError, a *LostError, errLater, errStopping, or of
-// the API.
+// advance does what is to be done next until nothing is. When the run is to end, no step is begun any more, but what was found
+// is told, and what is decided is finished. Its error is a *stepError, a *LostError, a *hostError, errLater, errStopping, or
+// of the API.
 func (j *job) advance() error {
 	for {
-		select {
-		case <-j.stopping:
-			return errStopping
-		default:
-		}
 		c := j.a.config.Step
 		var err error
 		switch j.ticket.State {
@@ -104,7 +101,7 @@ func (j *job) judge() error {
 			needed, _, err = j.needsIntel(e)
 		}
 		if err != nil {
-			return j.fail(stepIntel, err)
+			return j.fail(j.lease.ctx, stepIntel, err)
 		}
 		if needed {
 			return j.perform(stepIntel, c.Intel.StepConfig, j.intel)
@@ -116,38 +113,62 @@ func (j *job) judge() error {
 // perform does a step, records what came of it, and tries again what failed.
 func (j *job) perform(step string, c StepConfig, work func(context.Context) (result, error)) error {
 	for attempt := 0; ; attempt++ {
-		late := fmt.Errorf("it took longer than %s", c.Timeout)
-		ctx, cancel := context.WithTimeoutCause(j.lease.ctx, time.Duration(c.Timeout), late)
-		out, err := work(ctx)
-		if err == nil {
-			err = j.record(step, out)
-		} else if ctx.Err() != nil && j.lease.ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-			err = late
+		select {
+		case <-j.stopping:
+			return errStopping
+		default:
 		}
-		cancel()
-		switch {
-		case err == nil:
+		err := j.try(step, time.Duration(c.Timeout), work)
+		if err == nil {
 			return nil
+		}
+		outlived, left := errors.AsType[*outlivedError](err)
+		switch {
+		case left && !j.lease.lost():
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(j.lease.ctx), releaseTimeout) // the second signal has ended it
+			defer cancel()
+			return j.fail(ctx, step, outlived)
 		case j.lease.ctx.Err() != nil:
+			if left {
+				j.log.Warn("a command could not be ended", "step", step, "error", outlived.Error())
+			}
 			return context.Cause(j.lease.ctx)
-		case errors.Is(err, errLater), errors.Is(err, errUnavailable), isLost(err):
+		case errors.Is(err, errLater), errors.Is(err, errUnavailable), isHost(err), isLost(err):
 			return err
 		}
-		failed := j.fail(step, err)
+		failed := j.fail(j.lease.ctx, step, err)
 		if _, ok := errors.AsType[*stepError](failed); !ok {
 			return failed // it could not be recorded
 		}
 		if _, never := errors.AsType[permanent](err); never || attempt >= c.Retries {
 			return failed
 		}
+		pause := backoff(time.Duration(c.Backoff), attempt)
+		j.lease.expect(pause)
 		select {
-		case <-time.After(backoff(time.Duration(c.Backoff), attempt)):
+		case <-time.After(pause):
 		case <-j.stopping:
-			return failed
+			return fmt.Errorf("%w before the next try; %w", errStopping, failed)
 		case <-j.lease.ctx.Done():
 			return context.Cause(j.lease.ctx)
 		}
 	}
+}
+
+// try does a step once and records its result.
+func (j *job) try(step string, timeout time.Duration, work func(context.Context) (result, error)) error {
+	late := fmt.Errorf("it took longer than %s", strict.Duration(timeout))
+	ctx, cancel := context.WithTimeoutCause(j.lease.ctx, timeout, late)
+	defer cancel()
+	j.lease.expect(timeout)
+	out, err := work(ctx)
+	if err == nil {
+		return j.record(step, out)
+	}
+	if ctx.Err() != nil && j.lease.ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		return late
+	}
+	return err
 }
 
 // record writes a step's result. What the flow or the API does not take is the step's failure.
@@ -177,11 +198,11 @@ func (j *job) record(step string, out result) error {
 }
 
 // fail records a failure and returns it as a *stepError, or what kept it from being recorded.
-func (j *job) fail(step string, cause error) error {
+func (j *job) fail(ctx context.Context, step string, cause error) error {
 	text := cutText(printable(cause.Error()), maxSummary)
 	j.log.Warn("a step failed", "step", step, "error", text)
 	var r client.FailureResponse
-	err := j.follow(j.lease.ctx, func(ctx context.Context) (err error) {
+	err := j.follow(ctx, func(ctx context.Context) (err error) {
 		r, err = j.a.client.Fail(ctx, j.claim.ID, client.FailureRequest{Step: step, Error: text})
 		return err
 	})
@@ -196,7 +217,7 @@ func (j *job) fail(step string, cause error) error {
 func (j *job) notify() error {
 	n, err := j.notification()
 	if err != nil {
-		return j.fail(callNotify, err)
+		return j.fail(j.lease.ctx, callNotify, err)
 	}
 	var r client.NotificationResponse
 	err = j.follow(j.lease.ctx, func(ctx context.Context) (err error) {
@@ -204,7 +225,7 @@ func (j *job) notify() error {
 		return err
 	})
 	if p, ok := errors.AsType[*client.Problem](err); ok && !IsLost(p.Code) && !transient(err) {
-		return j.fail(callNotify, err)
+		return j.fail(j.lease.ctx, callNotify, err)
 	}
 	if err != nil {
 		return err

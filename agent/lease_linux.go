@@ -5,8 +5,10 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/picketd/picket/sockapi/client"
@@ -27,6 +29,21 @@ type lease struct {
 	ctx    context.Context // done when the claim cannot be relied upon; its cause is then a *LostError
 	cancel context.CancelCauseFunc
 	ended  sync.WaitGroup
+	until  atomic.Int64 // on CLOCK_BOOTTIME: when the work must have moved, or it hangs
+}
+
+// moveSlack is what the work on a claim may take beside what it says that it expects: calls that are repeated while the daemon
+// or Redis is away, and commands that are slow to end.
+const moveSlack = followFor + time.Minute
+
+// expect says that the work will move within that time. Without it no sign of life goes out any more, so that a claim does not
+// outlive work that hangs.
+func (l *lease) expect(within time.Duration) { l.until.Store(int64(Boottime() + within + moveSlack)) }
+
+// lost says whether the lease ended because the claim cannot be relied upon.
+func (l *lease) lost() bool {
+	_, ok := errors.AsType[*LostError](context.Cause(l.ctx))
+	return ok
 }
 
 // firstLook bounds the call that tells when the trust in a new claim ends.
@@ -46,9 +63,10 @@ func hold(parent context.Context, cl *client.Client, claim client.Claim, margin,
 	}
 	alarm, err := NewAlarm()
 	if err != nil {
-		return nil, err
+		return nil, blame(err)
 	}
 	l := &lease{}
+	l.expect(0)
 	l.ctx, l.cancel = context.WithCancelCause(parent)
 	sights := make(chan Sight)
 	l.ended.Go(func() { Watch(l.ctx, cl, claim.ID, first.Deadline, sights) })
@@ -56,7 +74,7 @@ func hold(parent context.Context, cl *client.Client, claim client.Claim, margin,
 		defer alarm.Stop()
 		l.attend(alarm, first.Deadline, margin, sights)
 	})
-	l.ended.Go(func() { beat(l.ctx, cl, claim.ID, heartbeat/3) })
+	l.ended.Go(func() { l.beat(cl, claim.ID, heartbeat/3) })
 	return l, nil
 }
 
@@ -97,16 +115,19 @@ func (l *lease) end() {
 	l.ended.Wait()
 }
 
-// beat gives a sign of life every so often. What comes of it is not its matter: the watch sees it.
-func beat(ctx context.Context, cl *client.Client, id string, every time.Duration) {
+// beat gives a sign of life every so often, as long as the work moves. What comes of it is not its matter: the watch sees it.
+func (l *lease) beat(cl *client.Client, id string, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {
-		case <-ctx.Done():
+		case <-l.ctx.Done():
 			return
 		case <-tick.C:
-			call, cancel := context.WithTimeout(ctx, every)
+			if int64(Boottime()) > l.until.Load() {
+				continue
+			}
+			call, cancel := context.WithTimeout(l.ctx, every)
 			_, _ = cl.Heartbeat(call, id)
 			cancel()
 		}

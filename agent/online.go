@@ -113,7 +113,7 @@ func (f onlineFacts) result(c OnlineConfig, trouble error) (result, error) {
 	case len(f.Refused) > 0 && c.Refused == refusedOnline:
 		return result{stateOnline, facts, fmt.Sprintf("port %s refused the connection, so something is there", list(f.Refused))}, nil
 	case trouble != nil:
-		return result{}, fmt.Errorf("cannot tell whether the asset is online: %w", trouble)
+		return result{}, blame(fmt.Errorf("cannot tell whether the asset is online: %w", trouble))
 	case len(f.Refused) > 0:
 		return result{stateOffline, facts, fmt.Sprintf("no port is open, %s refused", list(f.Refused))}, nil
 	}

@@ -16,7 +16,7 @@ import (
 const (
 	Done    = "done"    // its ticket is finished, or will be when its notification is delivered
 	Failed  = "failed"  // a step failed, or its ticket is FAILED, or its line is none
-	Held    = "held"    // another has it, or it is to be tried later, and there was no more time for that
+	Held    = "held"    // another has it, or it is to be tried later or elsewhere, and there was no more time for that
 	Stopped = "stopped" // the run was ended before it was done
 )
 
@@ -117,7 +117,7 @@ func (r *Result) settle(err error) (again bool) {
 			r.Error = printable(fmt.Sprintf("held by host %s, pid %d, for task %s", h.Host, h.PID, h.Task))
 		}
 		return true
-	case errors.Is(err, errLater), errors.Is(err, errUnavailable), isLost(err), transient(err):
+	case errors.Is(err, errLater), errors.Is(err, errUnavailable), isHost(err), isLost(err), transient(err):
 		r.Outcome = Held
 		return true
 	default:

@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -17,6 +18,7 @@ const (
 	maxLosses  = 5                // of claims on one asset, until it is a failure
 	retryFirst = time.Second      // before something is tried again that another has or that was put off
 	retryMost  = 15 * time.Second // so that what another gives back is found soon
+	ailingMost = 5 * time.Minute  // for how long a run waits for this host to get well; its assets are free meanwhile
 )
 
 // entry is an asset that is not settled.
@@ -35,6 +37,7 @@ type attempted struct {
 	again    bool
 	lost     bool
 	away     error         // the daemon, or its Redis, could not be asked
+	ailing   error         // something is wrong with this host
 	forAll   error         // a refusal that every asset would get
 	progress bool          // something was recorded
 	within   time.Duration // by when another's claim ends at latest, unless it is renewed; 0 when nobody said
@@ -47,11 +50,19 @@ type run struct {
 	fresh    []*entry // not tried yet
 	later    []*entry // tried, and to be tried again; the one due first comes first
 	running  int
-	progress time.Time       // when something was last settled or recorded
-	away     bool            // the last claim could not be made
-	refused  error           // why no asset can be claimed
-	settled  map[string]bool // by ticket
+	progress time.Time // when something was last settled or recorded
+	away     bool      // the last claim could not be made
+	ailing   ailing    // what is wrong with this host
+	refused  error     // why no asset can be claimed
 	results  chan attempted
+}
+
+// ailing is an illness of this host. While it lasts, one asset at a time is tried, after a pause, to see whether it has passed.
+type ailing struct {
+	err   error // nil while the host is well
+	since time.Time
+	next  time.Time // when to try again
+	tries int
 }
 
 // Run takes the assets through the flow, several at a time, in an order of chance, so that several hosts with the same list
@@ -59,7 +70,7 @@ type run struct {
 // ended at once. It returns when everything is settled, given up or stopped, with Held and Stopped as what is left. The bad
 // lines of the list are reported first and count as failed. The error is a refusal that every asset would get.
 func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, assets []Asset, bad []BadLine) (Counts, error) {
-	r := &run{a: a, results: make(chan attempted), progress: time.Now(), settled: map[string]bool{}}
+	r := &run{a: a, results: make(chan attempted), progress: time.Now()}
 	r.counts = Counts{Total: len(assets) + len(bad), Failed: len(bad), Began: time.Now()}
 	for _, b := range bad {
 		a.options.Report(b.Result(a.options.Task))
@@ -70,7 +81,7 @@ func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, assets []Asse
 	stop := stopping
 	for stopped := false; ; {
 		overdue := r.overdue()
-		begins := !stopped && !(overdue && (r.away || r.running == 0))
+		begins := !stopped && !(overdue && (r.away || r.ailing.err != nil || r.running == 0))
 		if begins {
 			r.begin(ctx, stopping)
 		}
@@ -101,7 +112,13 @@ func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, assets []Asse
 
 // begin starts what is due, as much as may run at a time.
 func (r *run) begin(ctx context.Context, stopping <-chan struct{}) {
-	for now := time.Now(); r.running < r.a.options.Parallel; r.running++ {
+	most, now := r.a.options.Parallel, time.Now()
+	if r.ailing.err != nil {
+		if most = 1; now.Before(r.ailing.next) {
+			return
+		}
+	}
+	for ; r.running < most; r.running++ {
 		from := &r.fresh
 		if len(r.later) > 0 && !r.later[0].due.After(now) {
 			from = &r.later
@@ -115,20 +132,35 @@ func (r *run) begin(ctx context.Context, stopping <-chan struct{}) {
 	}
 }
 
-// overdue reports whether nothing is left but what others have, or the daemon is away, and nothing has moved for as long as
-// this run is patient.
+// overdue reports whether nothing is left but what others have, or the daemon is away, or this host is ailing, and nothing has
+// moved for as long as this run is patient.
 func (r *run) overdue() bool {
-	return (len(r.fresh) == 0 || r.away) && time.Since(r.progress) >= r.a.options.GiveUp
+	return (len(r.fresh) == 0 || r.away || r.ailing.err != nil) && r.patience() <= 0
+}
+
+// patience is how long this run still waits for something to move.
+func (r *run) patience() time.Duration {
+	if r.ailing.err != nil {
+		return min(r.a.options.GiveUp, ailingMost) - time.Since(r.ailing.since)
+	}
+	return r.a.options.GiveUp - time.Since(r.progress)
 }
 
 // pause is how long nothing is to be begun.
 func (r *run) pause(begins bool) time.Duration {
-	if !begins || len(r.later) == 0 || r.running >= r.a.options.Parallel {
+	most := r.a.options.Parallel
+	if r.ailing.err != nil {
+		most = 1
+	}
+	if !begins || r.running >= most || len(r.fresh)+len(r.later) == 0 {
 		return time.Hour // a result comes first
 	}
-	until := time.Until(r.later[0].due)
+	until := time.Until(r.ailing.next)
+	if len(r.fresh) == 0 {
+		until = max(until, time.Until(r.later[0].due))
+	}
 	if r.running == 0 {
-		until = min(until, r.a.options.GiveUp-time.Since(r.progress))
+		until = min(until, r.patience())
 	}
 	return max(until, time.Millisecond)
 }
@@ -146,20 +178,21 @@ func (r *run) settle(done attempted) {
 		r.refused = done.forAll
 		return
 	}
-	if done.progress || !done.again {
+	switch {
+	case done.ailing != nil:
+		r.ail(done.ailing)
+	case done.progress || !done.again:
 		r.progress = time.Now()
+		if done.progress {
+			r.ailing = ailing{}
+		}
 	}
 	if done.lost {
 		if e.losses++; e.losses >= maxLosses {
 			done.again, done.result.Outcome = false, Failed
 		}
 	}
-	if t := done.result.Ticket; !done.again && t != "" && r.settled[t] {
-		r.counts.Total-- // the same asset, written in another way
-		return
-	}
 	if !done.again {
-		r.settled[done.result.Ticket] = true
 		r.counts.add(done.result)
 		r.a.options.Report(done.result)
 		return
@@ -174,6 +207,16 @@ func (r *run) settle(done attempted) {
 	r.later = slices.Insert(r.later, at, e)
 }
 
+// ail notes that this host is ailing, and how long to wait.
+func (r *run) ail(err error) {
+	if r.ailing.err == nil {
+		r.ailing.since = time.Now()
+		r.a.options.Log.Error("this run pauses: its assets are free for other hosts", "error", err)
+	}
+	r.ailing.err, r.ailing.next = err, time.Now().Add(min(backoff(retryFirst, r.ailing.tries), retryMost))
+	r.ailing.tries++
+}
+
 // abandon reports what is left: as stopped, or as held.
 func (r *run) abandon(stopped bool) {
 	for _, e := range slices.Concat(r.later, r.fresh) {
@@ -181,7 +224,7 @@ func (r *run) abandon(stopped bool) {
 			e.last.Outcome, e.last.Error = Stopped, orElse(e.last.Error, errStopping.Error())
 			r.counts.add(e.last)
 		} else if e.last.Outcome == "" {
-			e.last.Outcome, e.last.Error = Held, errUnavailable.Error()
+			e.last.Outcome, e.last.Error = Held, cmp.Or(r.ailing.err, errUnavailable).Error()
 		}
 		r.a.options.Report(e.last)
 	}
@@ -232,12 +275,15 @@ func (a *Agent) attempt(ctx context.Context, stopping <-chan struct{}, e *entry)
 		err = j.advance()
 		j.lease.end()
 	}
-	if ctx.Err() != nil && !j.released {
+	if ctx.Err() != nil && err != nil {
 		err = errStopping
 	}
 	r.describe(j.ticket)
 	r.MS = time.Since(start).Milliseconds()
 	done.lost, done.progress = isLost(err), j.recorded > 0
+	if isHost(err) {
+		done.ailing = err
+	}
 	if done.lost {
 		log.Warn("the claim was lost: the asset is tried again later", "error", err)
 	}

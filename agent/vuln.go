@@ -91,7 +91,7 @@ func (j *job) readReport(limit int64, consume func(io.Reader) error) error {
 	}
 	f, err := findings.Open(path)
 	if err != nil {
-		return fmt.Errorf("cannot read the report %s: %w", path, err)
+		return blame(fmt.Errorf("cannot read the report %s: %w", path, err))
 	}
 	defer f.Close()
 	if err := consume(&limited{r: f, left: limit, limit: limit}); err != nil {
