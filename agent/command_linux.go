@@ -204,4 +204,3 @@ func killDelay(ctx context.Context) time.Duration {
 	}
 	return endGrace
 }
-

@@ -9,14 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 const (
-	maxAsset    = 256     // bytes, the API's limit
 	maxAssets   = 1 << 20 // of a list
 	maxListLine = 4 << 10 // bytes that are read of a line
 )
@@ -39,41 +36,86 @@ func (b BadLine) Result(task string) Result {
 	return Result{Asset: b.Text, Task: task, Outcome: Failed, Error: fmt.Sprintf("line %d %s", b.Line, b.Reason), Line: b.Line}
 }
 
+// List is what a list of assets says.
+type List struct {
+	Assets []Asset
+	Bad    []BadLine
+	Alike  []string // pairs of assets that are two for Picket and probably one machine, for people; the first few
+}
+
+// maxAlike is how many pairs are told.
+const maxAlike = 20
+
+// errNoAssets says that there is nothing to do: a list that something else has made is empty by mistake.
+var errNoAssets = errors.New("it has no asset: a run over nothing would say that all is well")
+
 // ReadList reads assets, one a line. Empty lines and those that begin with # are passed over; spaces around an asset, a
-// carriage return and a byte order mark are no part of it; an asset that stands there twice counts once. What cannot be an
-// asset is told with its line and does not stop the others.
-func ReadList(r io.Reader) (assets []Asset, bad []BadLine, err error) {
+// carriage return and a byte order mark are no part of it; an asset that stands there twice counts once, in whatever way it is
+// written (CanonicalAsset). A network as 10.0.0.0/24 stands for its addresses. What cannot be an asset is told with its line
+// and does not stop the others. A list without a line is an error.
+func ReadList(r io.Reader) (List, error) {
 	lines := bufio.NewReaderSize(r, maxListLine)
-	seen := map[string]bool{}
+	l := listReader{seen: map[string]bool{}, alike: map[string]Asset{}}
 	for n := 1; ; n++ {
 		line, long, err := readLine(lines)
 		if err == io.EOF {
-			return assets, bad, nil
+			if l.lines == 0 {
+				return List{}, errNoAssets
+			}
+			return l.List, nil
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("cannot read the list: %w", err)
+			return List{}, fmt.Errorf("cannot read the list: %w", err)
 		}
 		if n == 1 {
 			if bytes.HasPrefix(line, []byte("\xff\xfe")) || bytes.HasPrefix(line, []byte("\xfe\xff")) {
-				return nil, nil, errors.New("cannot read the list: it is UTF-16, and must be UTF-8")
+				return List{}, errors.New("cannot read the list: it is UTF-16, and must be UTF-8")
 			}
 			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 		}
 		asset := strings.TrimFunc(string(line), func(r rune) bool { return unicode.IsSpace(r) })
-		shown := cutText(printable(asset), maxAsset)
-		switch reason := CheckAsset(asset); {
-		case strings.HasPrefix(asset, "#"), asset == "" && !long:
-		case long:
-			bad = append(bad, BadLine{n, shown, fmt.Sprintf("is longer than an asset can be, %d bytes", maxAsset)})
-		case reason != "":
-			bad = append(bad, BadLine{n, shown, reason})
-		case seen[asset]:
-		case len(assets) == maxAssets:
-			return nil, nil, fmt.Errorf("cannot read the list: it has more than %d assets: split it", maxAssets)
-		default:
-			seen[asset] = true
-			assets = append(assets, Asset{asset, n})
+		if strings.HasPrefix(asset, "#") || asset == "" && !long {
+			continue
 		}
+		l.lines++
+		addrs, isNetwork, reason := network(asset)
+		switch {
+		case long:
+			reason = fmt.Sprintf("is longer than an asset can be, %d bytes", maxAsset)
+		case !isNetwork:
+			addrs, reason = []string{asset}, CheckAsset(asset)
+		}
+		if reason != "" {
+			l.Bad = append(l.Bad, BadLine{n, cutText(printable(asset), maxAsset), reason})
+			continue
+		}
+		for _, a := range addrs {
+			if l.add(Asset{a, n}); len(l.Assets) > maxAssets {
+				return List{}, fmt.Errorf("cannot read the list: it has more than %d assets: split it", maxAssets)
+			}
+		}
+	}
+}
+
+type listReader struct {
+	List
+	seen  map[string]bool  // by canonical form
+	alike map[string]Asset // the first of a likeness
+	lines int              // that are not empty and no remark
+}
+
+func (l *listReader) add(a Asset) {
+	canonical := CanonicalAsset(a.Name)
+	if l.seen[canonical] {
+		return
+	}
+	l.seen[canonical] = true
+	l.Assets = append(l.Assets, a)
+	if other, ok := l.alike[likeness(canonical)]; !ok {
+		l.alike[likeness(canonical)] = a
+	} else if len(l.Alike) < maxAlike {
+		l.Alike = append(l.Alike, fmt.Sprintf("%q in line %d and %q in line %d are two assets, each with a lock and a ticket: if they are one machine, take one away",
+			other.Name, other.Line, a.Name, a.Line))
 	}
 }
 
@@ -89,31 +131,4 @@ func readLine(r *bufio.Reader) (line []byte, long bool, err error) {
 		err = nil
 	}
 	return bytes.TrimSuffix(line, []byte("\n")), long, err
-}
-
-// CheckAsset says why something cannot be an asset, by those of the daemon's rules that can be told from its letters, or nothing.
-func CheckAsset(s string) string {
-	switch {
-	case s == "":
-		return "is empty"
-	case len(s) > maxAsset:
-		return fmt.Sprintf("is longer than an asset can be, %d bytes", maxAsset)
-	case !utf8.ValidString(s):
-		return "is not UTF-8"
-	case strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }):
-		return "has a control character"
-	case s == "." || s == "..":
-		return "is . or .., which no asset can be"
-	}
-	return ""
-}
-
-var taskForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
-
-// CheckTask says why something cannot be a task, by the daemon's rules, or nothing.
-func CheckTask(s string) string {
-	if !taskForm.MatchString(s) || s == "." || s == ".." {
-		return "must have 1 to 128 of A-Z a-z 0-9 . _ - and not be . or .."
-	}
-	return ""
 }

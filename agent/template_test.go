@@ -4,9 +4,7 @@
 package agent
 
 import (
-	"bytes"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -78,42 +76,4 @@ func TestAnAssetDoesNotLeadOutOfTheFolder(t *testing.T) {
 			t.Errorf("%s with %q: %q, %v", c.file, c.asset, got, err)
 		}
 	}
-}
-
-func TestReadList(t *testing.T) {
-	t.Parallel()
-	long := strings.Repeat("x", 3*maxListLine)
-	assets, bad, err := ReadList(strings.NewReader("\ufeffweb-01\r\n\r\n# comment\n  # another\n\tdb 01 \nweb-01\n\xff\n" + long + "\n#" + long +
-		"\n..\na\x00b\n" + strings.Repeat("y", 257) + "\n名\nlast"))
-	if want := []Asset{{"web-01", 1}, {"db 01", 5}, {"名", 13}, {"last", 14}}; err != nil || !slices.Equal(assets, want) {
-		t.Errorf("assets: %v, %v", assets, err)
-	}
-	var lines []int
-	for _, b := range bad {
-		lines = append(lines, b.Line)
-	}
-	if want := []int{7, 8, 10, 11, 12}; !slices.Equal(lines, want) || bad[3].Text != "ab" || len(bad[1].Text) > maxAsset {
-		t.Errorf("bad lines: %v, want %v", bad, want)
-	}
-	if _, _, err := ReadList(strings.NewReader("\xff\xfea\x00\n\x00")); err == nil || !strings.Contains(err.Error(), "UTF-16") {
-		t.Errorf("UTF-16: %v", err)
-	}
-	if assets, bad, err := ReadList(strings.NewReader("")); len(assets)+len(bad) > 0 || err != nil {
-		t.Errorf("an empty list: %v, %v, %v", assets, bad, err)
-	}
-}
-
-// Whatever a list holds, what is taken from it can be an asset, once.
-func FuzzReadList(f *testing.F) {
-	f.Add([]byte("\ufeffa\r\nb # c\n\n#\n"))
-	f.Fuzz(func(t *testing.T, doc []byte) {
-		assets, _, _ := ReadList(bytes.NewReader(doc))
-		seen := map[string]bool{}
-		for _, a := range assets {
-			if CheckAsset(a.Name) != "" || a.Name != strings.TrimSpace(a.Name) || seen[a.Name] {
-				t.Errorf("%q is taken for an asset", a.Name)
-			}
-			seen[a.Name] = true
-		}
-	})
 }

@@ -24,10 +24,20 @@ type Asset string
 // ParseAsset checks and canonicalises an asset id, so that one machine has one lock however it is written. An IP address
 // takes its shortest form, without brackets and without the IPv6 wrapping of an IPv4 address; a zone stays. A host-like name
 // (labels of ASCII letters, digits and hyphens, with at least one dot) is lower-cased and loses a final dot. Anything else is
-// taken as is. Beside control characters the two line separators of Unicode are refused, for they too break a line in two.
+// taken as is. Beside control characters the two line separators of Unicode are refused, for they too break a line in two, and
+// so are invisible characters, with which two machines' names look like one.
 //
 // Its error is an ErrInvalidAsset.
 func ParseAsset(s string) (Asset, error) {
+	if i := strings.IndexFunc(s, isInvisible); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(s[i:])
+		return "", fmt.Errorf("%w: it must not have an invisible character, such as %U", ErrInvalidAsset, r)
+	}
+	return parseAsset(s)
+}
+
+// parseAsset is ParseAsset for what was recorded, maybe before invisible characters were refused.
+func parseAsset(s string) (Asset, error) {
 	if err := checkAsset(s); err != nil {
 		return "", err
 	}
@@ -58,6 +68,12 @@ func checkAsset(s string) error {
 }
 
 func breaksLine(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
+
+// isInvisible says whether nothing of a character is seen: format characters (Cf), those that Unicode has renderers ignore, and
+// variation selectors.
+func isInvisible(r rune) bool {
+	return r > unicode.MaxASCII && unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
 
 func canonicalAsset(s string) string {
 	if ip, err := netip.ParseAddr(s); err == nil {
@@ -115,7 +131,7 @@ func DecodeEnc(enc string) (Asset, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: its percent-encoding must be complete", ErrInvalidAsset)
 	}
-	a, err := ParseAsset(s)
+	a, err := parseAsset(s)
 	if err != nil {
 		return "", err
 	}
@@ -146,7 +162,7 @@ func ParseTicketID(s string) (TicketID, error) {
 	if i < 0 {
 		return TicketID{}, fmt.Errorf("%w: a ticket's id must be ASSET/TASK", ErrInvalidTask)
 	}
-	asset, err := ParseAsset(s[:i])
+	asset, err := parseAsset(s[:i])
 	if err != nil {
 		return TicketID{}, err
 	}

@@ -24,7 +24,7 @@ const (
 )
 
 const (
-	assetRule = "must be 1 to 256 bytes of UTF-8, without control characters, without a space at either end, and not . or .."
+	assetRule = "must be 1 to 256 bytes of UTF-8, without control or invisible characters, without a space at either end, and not . or .."
 	taskRule  = "must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or .."
 )
 

@@ -72,7 +72,7 @@ func runAction(c *cli.Context) error {
 		_, err = fmt.Fprintln(c.App.Writer, "The configuration is good.")
 		return err
 	}
-	assets, bad, task, err := runList(c)
+	list, task, err := runList(c)
 	if err != nil {
 		return err
 	}
@@ -80,53 +80,58 @@ func runAction(c *cli.Context) error {
 	if err != nil {
 		return agentError(err)
 	}
-	return runAssets(c, config, assets, bad, task)
+	return runAssets(c, config, list, task)
 }
 
 // runList returns what is to be worked on.
-func runList(c *cli.Context) (assets []agent.Asset, bad []agent.BadLine, task string, err error) {
+func runList(c *cli.Context) (list agent.List, task string, err error) {
 	if n := c.Int("parallel"); n < 1 || n > 1000 {
-		return nil, nil, "", usagef(c, "--parallel takes 1 to 1000")
+		return list, "", usagef(c, "--parallel takes 1 to 1000")
 	}
 	if h := durationOf(c, "heartbeat"); h < time.Second || h > 24*time.Hour {
-		return nil, nil, "", usagef(c, "--heartbeat takes 1s to 24h")
+		return list, "", usagef(c, "--heartbeat takes 1s to 24h")
 	}
 	if h := durationOf(c, "max-hold"); h > 0 && h < time.Second {
-		return nil, nil, "", usagef(c, "--max-hold takes at least 1s")
+		return list, "", usagef(c, "--max-hold takes at least 1s")
 	}
 	file, task := c.String("assets"), c.String("task")
 	if file == "" && task == "" {
 		asset, task, err := ticketArgs(c)
 		if err != nil {
-			return nil, nil, "", err
+			return list, "", err
 		}
 		if reason := agent.CheckAsset(asset); reason != "" {
-			return nil, nil, "", exitf(exitData, "the asset %q %s", asset, reason)
+			return list, "", exitf(exitData, "the asset %q %s", asset, reason)
 		}
-		return []agent.Asset{{Name: asset}}, nil, task, checkTask(task)
+		if agent.IsNetwork(asset) {
+			return list, "", exitf(exitData, "%s is a network: write it into a list, where it stands for its addresses: echo %s | %s --assets - --task %s",
+				asset, asset, c.Command.HelpName, task)
+		}
+		list.Assets = []agent.Asset{{Name: asset}}
+		return list, task, checkTask(task)
 	}
 	if _, err := positionals(c, 0); err != nil {
-		return nil, nil, "", err
+		return list, "", err
 	}
 	if file == "" || task == "" {
-		return nil, nil, "", usagef(c, "--assets and --task belong together")
+		return list, "", usagef(c, "--assets and --task belong together")
 	}
 	if err := checkTask(task); err != nil {
-		return nil, nil, "", err
+		return list, "", err
 	}
 	in := c.App.Reader
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return nil, nil, "", exitf(exitData, "cannot read: %v", err)
+			return list, "", exitf(exitData, "cannot read: %v", err)
 		}
 		defer f.Close()
 		in = f
 	}
-	if assets, bad, err = agent.ReadList(in); err != nil {
-		return nil, nil, "", exitf(exitData, "%s: %v", file, err)
+	if list, err = agent.ReadList(in); err != nil {
+		return list, "", exitf(exitData, "%s: %v", file, err)
 	}
-	return assets, bad, task, nil
+	return list, task, nil
 }
 
 // checkTask refuses a task that the daemon would refuse for each asset.
@@ -137,7 +142,7 @@ func checkTask(task string) error {
 	return nil
 }
 
-func runAssets(c *cli.Context, config agent.Config, assets []agent.Asset, bad []agent.BadLine, task string) error {
+func runAssets(c *cli.Context, config agent.Config, list agent.List, task string) error {
 	socket, err := filepath.Abs(c.String("socket"))
 	if err != nil {
 		return fmt.Errorf("cannot tell the socket's path: %w", err)
@@ -158,7 +163,10 @@ func runAssets(c *cli.Context, config agent.Config, assets []agent.Asset, bad []
 		fmt.Fprintln(out.errs, "picket: ending when the running steps have ended; once more ends them at once")
 	})
 	defer end()
-	counts, err := a.Run(ctx, stopping, assets, bad)
+	for _, pair := range list.Alike {
+		fmt.Fprintln(out.errs, "picket: "+clean(pair))
+	}
+	counts, err := a.Run(ctx, stopping, list.Assets, list.Bad)
 	if err != nil {
 		return err
 	}

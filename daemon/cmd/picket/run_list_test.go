@@ -129,3 +129,38 @@ func TestRunCheckLooksForProgramsAndCatalogues(t *testing.T) {
 		}
 	}
 }
+
+// TestRunWritesAnAssetAsTheDaemonDoes: or a machine would stand in a list twice.
+func TestRunWritesAnAssetAsTheDaemonDoes(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{
+		"web-01", "WEB-01", "WEB-01.", "Web.Example.COM.", "a..b", ".A.b", "a.b..", "_x.Example", "BÜRO.example", "\u212a.example", "192.0.2.7", "192.0.2.7.",
+		"192.0.2.07", "192.0.2.7:443", "2001:DB8:0::1", "[2001:db8::1]", "[2001:db8::1]:443", "[192.0.2.7]", "FE80::1%Eth0", "::ffff:192.0.2.7", "http://A/", "a.", "-.-", "a b",
+	} {
+		want, err := canonicalAsset(s)
+		if got := agent.CanonicalAsset(s); err != nil || got != want {
+			t.Errorf("%q is %q here and %q for the daemon, %v", s, got, want, err)
+		}
+	}
+	for r := rune(0x20); r < 0x20000; r++ {
+		s := "a" + string(r) + "b"
+		if _, err := canonicalAsset(s); (err == nil) != (agent.CheckAsset(s) == "") {
+			t.Errorf("%q is refused by one of run and daemon: %v, %q", s, err, agent.CheckAsset(s))
+		}
+	}
+}
+
+// TestAnEmptyListIsNoGreenNight: what makes the list has failed.
+func TestAnEmptyListIsNoGreenNight(t *testing.T) {
+	t.Parallel()
+	s := newScanners(t, saysOnline, findsRisk)
+	list := filepath.Join(s.dir, "list")
+	if err := os.WriteFile(list, []byte("# made at night\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := s.start(t, &host{socket: "/nowhere"}, "--assets", list, "--task", "w48")
+	r.wait(t, exitData)
+	if !strings.Contains(r.log.String(), "it has no asset") {
+		t.Errorf("it says %s", &r.log)
+	}
+}
