@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"text/template"
+	"time"
 
 	"github.com/picketd/picket/agent/findings"
 	"github.com/picketd/picket/agent/strict"
@@ -96,6 +97,7 @@ func (c Config) compileOnline(k *checker, p *plan) {
 	}
 	k.demand(len(s.TCP) > 0 || s.ICMP, "step.online.tcp", "has no port, and icmp is not on: nothing would tell whether an asset is online")
 	k.demand(len(s.TCP) <= 64, "step.online.tcp", "has %d ports: write 64 at most", len(s.TCP))
+	k.demand(time.Duration(s.Timeout) >= leastAsked, "step.online.timeout", "is %s: a machine that is there may need %s to answer", s.Timeout, strict.Duration(leastAsked))
 	k.demand(s.Refused == refusedOffline || s.Refused == refusedOnline, "step.online.refused", "must be %q or %q", refusedOffline, refusedOnline)
 }
 

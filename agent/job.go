@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -88,7 +89,7 @@ func (j *job) online(ctx context.Context) (result, error) {
 	if j.a.plan.online != nil {
 		return j.ownResult(ctx, j.a.plan.online, j.a.config.Step.Online.OKExit)
 	}
-	return checkOnline(ctx, j.a.config.Step.Online, j.ticket.Asset)
+	return checkOnline(j.lease.ctx, net.DefaultResolver.LookupNetIP, j.a.config.Step.Online, j.ticket.Asset) // it takes its time-out from when the name is resolved
 }
 
 // judge asks for intelligence where it is needed and is not recorded, else assesses.

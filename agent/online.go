@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -31,71 +32,126 @@ const (
 	stateFailed   = "FAILED"
 )
 
+// Bounds of the built-in check.
+const (
+	resolveTimeout = 10 * time.Second // resolving has its own time, beside that of the step
+	leastAsked     = time.Second      // for an answer: a slow line's round trip
+	maxAddresses   = 8                // of a name that are asked, all at once
+)
+
+// lookup finds the addresses of a name, as net.Resolver's LookupNetIP.
+type lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
+
 // onlineFacts are what the built-in check has seen.
 type onlineFacts struct {
-	Address string `json:"address"`        // that was asked
-	Open    []int  `json:"open"`           // ports that took the connection
-	Refused []int  `json:"refused"`        // ports that refused it
-	Silent  []int  `json:"silent"`         // ports from which nothing came back
-	Echo    *bool  `json:"echo,omitempty"` // whether ICMP was answered, where it could be sent
+	Address   string   `json:"address"`             // that answered, else the first that was asked
+	Addresses []string `json:"addresses,omitempty"` // that were asked, of a name that has several
+	Open      []int    `json:"open"`                // ports that took the connection, at any address
+	Refused   []int    `json:"refused"`             // of the others, ports that refused it
+	Silent    []int    `json:"silent"`              // ports from which nothing came back
+	Echo      *bool    `json:"echo,omitempty"`      // whether ICMP was answered, where it could be sent
 }
 
-// checkOnline asks an asset's ports, and ICMP beside them. An open port or an echo makes it online. Silence makes it offline,
-// and so do refusals unless configured otherwise, because a firewall before a machine that is off sends them as well. What
-// cannot be tried from here, because a name does not resolve or this host has no route, says nothing about the asset: it is an
-// error.
-func checkOnline(ctx context.Context, c OnlineConfig, asset string) (result, error) {
-	host, ports := target(ctx, asset, c.TCP)
-	addr, err := resolve(ctx, host)
-	if err != nil {
-		return result{}, err
+// checkOnline asks an asset's ports, and ICMP beside them, at all of its addresses. An open port or an echo makes it online.
+// Silence makes it offline, and so do refusals unless configured otherwise, because a firewall before a machine that is off
+// sends them as well; but only when every address was asked for the whole time-out. What cannot be tried from here, because a
+// name does not resolve or this host has no route, says nothing about the asset: it is an error.
+func checkOnline(ctx context.Context, find lookup, c OnlineConfig, asset string) (result, error) {
+	resolving, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
+	host, ports := target(resolving, asset, c.TCP)
+	addrs, trouble := resolve(resolving, find, host)
+	if len(addrs) == 0 {
+		return result{}, trouble
 	}
-	// The time is the attempt's; a little of it is kept for the answer.
-	if until, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, until.Add(-time.Until(until)/10))
-		defer cancel()
+	began := Boottime()
+	ctx, cancel = context.WithTimeout(ctx, time.Duration(c.Timeout))
+	defer cancel()
+	seen := make(chan asked, len(addrs))
+	for _, addr := range addrs {
+		go func() { seen <- askAddress(ctx, c, addr, ports) }()
 	}
-	dialled, echoed := make([]error, len(ports)), make(chan error, 1)
-	if c.ICMP {
-		go func() { echoed <- echo(ctx, addr) }()
-	} else {
-		echoed <- errNoEcho
+	answers := map[netip.Addr]asked{}
+	for range addrs {
+		one := <-seen
+		answers[one.addr] = one
 	}
-	tried := make(chan struct{})
-	for i, port := range ports {
-		go func() {
-			dialled[i] = dial(ctx, netip.AddrPortFrom(addr, uint16(port)))
-			tried <- struct{}{}
-		}()
-	}
-	for range ports {
-		<-tried
-	}
-	f := onlineFacts{Address: addr.String(), Open: []int{}, Refused: []int{}, Silent: []int{}}
-	var trouble error
-	for i, port := range ports {
-		switch err := dialled[i]; {
-		case err == nil:
-			f.Open = append(f.Open, port)
-		case errors.Is(err, syscall.ECONNREFUSED):
-			f.Refused = append(f.Refused, port)
-		case isSilence(err):
-			f.Silent = append(f.Silent, port)
-		default:
-			trouble = err
+	f := onlineFacts{Address: addrs[0].String(), Open: []int{}, Refused: []int{}, Silent: []int{}}
+	open, refused := map[int]bool{}, map[int]bool{}
+	for _, addr := range slices.Backward(addrs) { // the first that answers names itself last
+		one := answers[addr]
+		if one.trouble != nil {
+			trouble = fmt.Errorf("%s: %w", addr, one.trouble)
+		}
+		answered := one.echo != nil && *one.echo
+		for i, err := range one.dialled {
+			open[ports[i]] = open[ports[i]] || err == nil
+			refused[ports[i]] = refused[ports[i]] || errors.Is(err, syscall.ECONNREFUSED)
+			answered = answered || err == nil
+		}
+		if one.echo != nil && (f.Echo == nil || answered) {
+			f.Echo = one.echo
+		}
+		if answered {
+			f.Address = addr.String()
 		}
 	}
-	switch err := <-echoed; {
-	case err == nil || isSilence(err):
-		answered := err == nil
-		f.Echo = &answered
-	case !errors.Is(err, errNoEcho):
-		trouble = err
-	case c.ICMP && len(ports) == 0:
-		trouble = errors.New("this user may not send ICMP here (net.ipv4.ping_group_range): give tcp a port")
+	for _, port := range ports {
+		switch {
+		case open[port]:
+			f.Open = append(f.Open, port)
+		case refused[port]:
+			f.Refused = append(f.Refused, port)
+		default:
+			f.Silent = append(f.Silent, port)
+		}
+	}
+	if len(addrs) > 1 {
+		for _, addr := range addrs {
+			f.Addresses = append(f.Addresses, addr.String())
+		}
+	}
+	if late := Boottime() - began - time.Duration(c.Timeout); late > leastAsked && trouble == nil {
+		trouble = errors.New("this process stood still while it asked")
 	}
 	return f.result(c, trouble)
+}
+
+// asked is what came back from one address.
+type asked struct {
+	addr    netip.Addr
+	dialled []error // for each port
+	echo    *bool   // nil when none could be sent
+	trouble error   // what could not be tried from here
+}
+
+// askAddress asks ports and ICMP at one address, all at once, until ctx is done.
+func askAddress(ctx context.Context, c OnlineConfig, addr netip.Addr, ports []int) asked {
+	a := asked{addr: addr, dialled: make([]error, len(ports))}
+	var dials sync.WaitGroup
+	for i, port := range ports {
+		dials.Go(func() { a.dialled[i] = dial(ctx, netip.AddrPortFrom(addr, uint16(port))) })
+	}
+	err := errNoEcho
+	if c.ICMP {
+		err = echo(ctx, addr)
+	}
+	switch {
+	case err == nil || isSilence(err):
+		answered := err == nil
+		a.echo = &answered
+	case !errors.Is(err, errNoEcho):
+		a.trouble = err
+	case c.ICMP && len(ports) == 0:
+		a.trouble = errors.New("this user may not send ICMP here (net.ipv4.ping_group_range): give tcp a port")
+	}
+	dials.Wait()
+	for _, err := range a.dialled {
+		if err != nil && !errors.Is(err, syscall.ECONNREFUSED) && !isSilence(err) {
+			a.trouble = err
+		}
+	}
+	return a
 }
 
 // result tells what the answers mean.
@@ -146,21 +202,28 @@ func target(ctx context.Context, asset string, ports []int) (host string, own []
 	return asset, ports
 }
 
-// resolve returns the address of a host; of several the first, IPv4 before IPv6.
-func resolve(ctx context.Context, host string) (netip.Addr, error) {
+// resolve returns the addresses of a host, IPv4 before IPv6. The error says why there is none, or that there are more than are
+// asked.
+func resolve(ctx context.Context, find lookup, host string) ([]netip.Addr, error) {
 	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip.Unmap(), nil
+		return []netip.Addr{ip.Unmap()}, nil
 	}
-	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	found, err := find(ctx, "ip", host)
 	if err != nil || len(found) == 0 {
 		reason := "there is no address"
 		if e, ok := errors.AsType[*net.DNSError](err); ok {
 			reason = e.Err
 		}
-		return netip.Addr{}, fmt.Errorf("cannot tell whether the asset is online: its name cannot be resolved (%s)", printable(reason))
+		return nil, fmt.Errorf("cannot tell whether the asset is online: its name cannot be resolved (%s)", printable(reason))
 	}
-	slices.SortStableFunc(found, func(a, b netip.Addr) int { return a.Unmap().BitLen() - b.Unmap().BitLen() })
-	return found[0].Unmap(), nil
+	for i := range found {
+		found[i] = found[i].Unmap()
+	}
+	slices.SortStableFunc(found, func(a, b netip.Addr) int { return a.BitLen() - b.BitLen() })
+	if found = slices.Compact(found); len(found) > maxAddresses {
+		return found[:maxAddresses], fmt.Errorf("its name has %d addresses, and %d were asked", len(found), maxAddresses)
+	}
+	return found, nil
 }
 
 func dial(ctx context.Context, to netip.AddrPort) error {

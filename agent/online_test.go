@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/picketd/picket/agent/strict"
 )
 
 func TestOnline(t *testing.T) {
@@ -24,7 +26,8 @@ func TestOnline(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = listener.Close() })
 	open := listener.Addr().(*net.TCPAddr).Port
-	c := OnlineConfig{TCP: []int{1, open}, Refused: refusedOffline}
+	c := DefaultConfig().Step.Online
+	c.TCP = []int{1, open}
 	for _, x := range []struct {
 		asset          string
 		tcp            []int
@@ -42,7 +45,7 @@ func TestOnline(t *testing.T) {
 		{"host.invalid", c.TCP, refusedOnline, "", "cannot tell whether the asset is online: its name cannot be resolved"},
 	} {
 		c.TCP, c.Refused = x.tcp, x.refused
-		got, err := checkOnline(t.Context(), c, x.asset)
+		got, err := checkOnline(t.Context(), net.DefaultResolver.LookupNetIP, c, x.asset)
 		if got.State != x.state || x.state != "" && got.Summary != x.summary || x.state == "" && (err == nil || !strings.HasPrefix(err.Error(), x.summary)) {
 			t.Errorf("%s %v %s: %+v, %v", x.asset, x.tcp, x.refused, got, err)
 		}
@@ -87,6 +90,59 @@ func TestSilenceIsOfflineAndTroubleIsNot(t *testing.T) {
 	}
 }
 
+// TestOfflineIsWhatWasAskedInFull: a machine is online by any of its addresses, a slow resolver takes nothing of the time to
+// answer, and what was asked in part is offline to nobody.
+func TestOfflineIsWhatWasAskedInFull(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	c := DefaultConfig().Step.Online
+	c.TCP, c.Timeout = []int{listener.Addr().(*net.TCPAddr).Port}, strict.Duration(leastAsked)
+	named := func(after time.Duration, addrs ...string) lookup {
+		return func(ctx context.Context, _, _ string) ([]netip.Addr, error) {
+			select {
+			case <-time.After(after):
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+			var found []netip.Addr
+			for _, a := range addrs {
+				found = append(found, netip.MustParseAddr(a))
+			}
+			return found, nil
+		}
+	}
+	for name, x := range map[string]struct {
+		find           lookup
+		state, address string
+		says           string
+	}{
+		"a slow resolver":           {named(2*leastAsked, "127.0.0.2"), stateOnline, "127.0.0.2", ""},
+		"the first address is dead": {named(0, "127.0.0.1", "127.0.0.2"), stateOnline, "127.0.0.2", ""},
+		"none answers":              {named(0, "127.0.0.1", "127.0.0.3"), stateOffline, "127.0.0.1", ""},
+		"one cannot be asked":       {named(0, "127.0.0.1", "255.255.255.255"), "", "", "cannot tell whether the asset is online: 255.255.255.255: "},
+		"one cannot, another is on": {named(0, "255.255.255.255", "127.0.0.2"), stateOnline, "127.0.0.2", ""},
+		"more than are asked":       {named(0, "127.0.0.3", "127.0.0.4", "127.0.0.5", "127.0.0.6", "127.0.0.7", "127.0.0.8", "127.0.0.9", "127.0.0.10", "127.0.0.11"), "", "", "cannot tell whether the asset is online: its name has 9 addresses, and 8 were asked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := checkOnline(t.Context(), x.find, c, "web-01")
+			if x.state == "" {
+				if err == nil || !strings.HasPrefix(err.Error(), x.says) {
+					t.Errorf("%+v, %v", got, err)
+				}
+				return
+			}
+			if f := decoded[onlineFacts](t, got.Facts); err != nil || got.State != x.state || f.Address != x.address {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+}
+
 func TestEcho(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -95,8 +151,9 @@ func TestEcho(t *testing.T) {
 		switch err := echo(ctx, netip.MustParseAddr(addr)); {
 		case errors.Is(err, errNoEcho), errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.ENETUNREACH):
 			t.Logf("cannot be tried here: %s: %v", addr, err)
-			c := OnlineConfig{ICMP: true, Refused: refusedOffline}
-			if _, err := checkOnline(ctx, c, addr); err == nil {
+			c := DefaultConfig().Step.Online
+			c.ICMP, c.TCP = true, nil
+			if _, err := checkOnline(ctx, net.DefaultResolver.LookupNetIP, c, addr); err == nil {
 				t.Errorf("%s: without ports and ICMP it was decided", addr)
 			}
 		case err != nil:
