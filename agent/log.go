@@ -13,10 +13,13 @@ import (
 )
 
 // NewLogger logs to the journal, with the ticket's fields as fields of the entry (PICKET_ASSET, PICKET_TASK, PICKET_TOKEN,
-// PICKET_STEP …), when w is standard error and that is the journal; else JSON to w.
-func NewLogger(w io.Writer) *slog.Logger {
+// PICKET_STEP …), when w is standard error and that is the journal; else JSON to w. It writes by way of q, if there is one.
+func NewLogger(w io.Writer, q *Queue) *slog.Logger {
 	if ok, err := journal.StderrIsJournalStream(); ok && err == nil {
-		return slog.New(&journalHandler{send: journal.Send, fallback: slog.NewJSONHandler(w, nil)})
+		return slog.New(&journalHandler{send: journal.Send, fallback: slog.NewJSONHandler(w, nil), queue: q})
+	}
+	if q != nil {
+		w = q.Writer(w)
 	}
 	return slog.New(slog.NewJSONHandler(w, nil))
 }
@@ -25,6 +28,7 @@ func NewLogger(w io.Writer) *slog.Logger {
 type journalHandler struct {
 	send     func(message string, priority journal.Priority, fields map[string]string) error
 	fallback slog.Handler // for what the journal does not take
+	queue    *Queue       // nil: entries are sent at once
 	attrs    []slog.Attr
 }
 
@@ -55,15 +59,22 @@ func (h *journalHandler) Handle(ctx context.Context, r slog.Record) error {
 		message += " " + a.Key + "=" + a.Value.String()
 		return note(a)
 	})
-	if err := h.send(message, priority, fields); err != nil {
-		return h.fallback.WithAttrs(h.attrs).Handle(ctx, r)
+	send := func() error {
+		if err := h.send(message, priority, fields); err != nil {
+			return h.fallback.WithAttrs(h.attrs).Handle(ctx, r)
+		}
+		return nil
 	}
+	if h.queue == nil {
+		return send()
+	}
+	h.queue.Try(len(message)+len(fields)*32, func() { _ = send() })
 	return nil
 }
 
 // WithAttrs adds fields to all entries.
 func (h *journalHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &journalHandler{h.send, h.fallback, append(h.attrs[:len(h.attrs):len(h.attrs)], attrs...)}
+	return &journalHandler{h.send, h.fallback, h.queue, append(h.attrs[:len(h.attrs):len(h.attrs)], attrs...)}
 }
 
 // WithGroup changes nothing: a journal's fields have no groups.

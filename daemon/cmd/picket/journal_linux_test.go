@@ -142,7 +142,7 @@ func journalHost(t *testing.T) (*host, *client.Client) {
 func TestG12_TheJournalTellsTheStory(t *testing.T) {
 	inJournal(t, func(t *testing.T, _ *os.Process) {
 		h, c := journalHost(t)
-		odd := "böse *?[a]'\"$(x) \u202e+ = / b"
+		odd := "böse *?[a]'\"$(x) + = / b"
 		for _, asset := range []string{"web-01.example", "web-01.example2", odd} {
 			got, err := c.Claim(t.Context(), client.ClaimRequest{Asset: asset, Task: "t", Heartbeat: "5m"})
 			if err != nil {

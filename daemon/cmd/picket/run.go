@@ -4,15 +4,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -27,7 +22,7 @@ func runCommand() *cli.Command {
 		ArgsUsage: "ASSET TASK | --assets FILE --task TASK",
 		Description: "With --assets and --task a list is worked on instead, one asset a line, several at a time. What is done is\n" +
 			"skipped, what another host has is tried later: the same list on several hosts shares the work, and what a killed\n" +
-			"host had is resumed by the others. INT or TERM ends gently, after the steps that run; a second one at once.\n\n" +
+			"host had is resumed by the others. INT, TERM or HUP ends gently, after the steps that run; a second one at once.\n\n" +
 			"On a terminal there is a line of progress, otherwise (or with --json) a JSON object a line for each asset.\n\n" +
 			"Exit codes: 0 all done; 1 some failed; 75 some are held elsewhere, or not done yet; 78 the configuration is wrong.",
 		Flags: clientFlags(
@@ -64,7 +59,7 @@ func runAction(c *cli.Context) error {
 		}
 		config, err := agent.LoadConfig(c.String("config"))
 		if err == nil {
-			err = config.Check(agent.NewLogger(c.App.ErrWriter))
+			err = config.Check(agent.NewLogger(c.App.ErrWriter, nil))
 		}
 		if err != nil {
 			return agentError(err)
@@ -148,17 +143,6 @@ func runAssets(c *cli.Context, config agent.Config, list agent.List, task string
 		return fmt.Errorf("cannot tell the socket's path: %w", err)
 	}
 	out := newRunOutput(c)
-	defer out.clear()
-	options := agent.Options{
-		Client: connect(c), Socket: socket, Task: task,
-		Parallel: c.Int("parallel"), GiveUp: durationOf(c, "give-up"),
-		Heartbeat: durationOf(c, "heartbeat"), MaxHold: durationOf(c, "max-hold"),
-		Log: out.logger(), Report: out.report, Counts: out.counts,
-	}
-	a, err := agent.New(c.Context, config, options)
-	if err != nil {
-		return agentError(err)
-	}
 	ctx, stopping, end := onSignals(c.Context, func() {
 		fmt.Fprintln(out.errs, "picket: ending when the running steps have ended; once more ends them at once")
 	})
@@ -166,48 +150,28 @@ func runAssets(c *cli.Context, config agent.Config, list agent.List, task string
 	for _, pair := range list.Alike {
 		fmt.Fprintln(out.errs, "picket: "+clean(pair))
 	}
-	counts, err := a.Run(ctx, stopping, list.Assets, list.Bad)
-	if err != nil {
-		return err
+	options := agent.Options{
+		Client: connect(c), Socket: socket, Task: task,
+		Parallel: c.Int("parallel"), GiveUp: durationOf(c, "give-up"),
+		Heartbeat: durationOf(c, "heartbeat"), MaxHold: durationOf(c, "max-hold"),
+		Log: out.logger(), Report: out.report, Counts: out.counts,
 	}
-	out.summary(counts)
-	switch {
-	case out.err != nil:
-		return out.err
+	var counts agent.Counts
+	a, err := agent.New(ctx, config, options)
+	if err == nil {
+		counts, err = a.Run(ctx, stopping, list.Assets, list.Bad)
+	}
+	if err == nil {
+		out.summary(counts)
+	}
+	switch err = agentError(err); {
+	case err != nil:
 	case counts.Failed > 0:
-		return &exitError{code: exitFailed}
+		err = &exitError{code: exitFailed}
 	case counts.Held+counts.Stopped > 0:
-		return &exitError{code: exitTempFail}
+		err = &exitError{code: exitTempFail}
 	}
-	return nil
-}
-
-// onSignals closes stopping at the first INT or TERM, of which it tells, and ends ctx at the second.
-func onSignals(parent context.Context, tell func()) (ctx context.Context, stopping <-chan struct{}, end func()) {
-	ctx, cancel := context.WithCancel(parent)
-	signals, first, ended := make(chan os.Signal, 2), make(chan struct{}), make(chan struct{})
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	go func() {
-		defer close(ended)
-		for n := 0; ; n++ {
-			if _, ok := <-signals; !ok {
-				return
-			}
-			if n == 0 {
-				close(first)
-				tell()
-			}
-			if n == 1 {
-				cancel()
-			}
-		}
-	}()
-	return ctx, first, func() {
-		signal.Stop(signals)
-		close(signals)
-		<-ended
-		cancel()
-	}
+	return out.end(err, stopping, ctx.Done())
 }
 
 // agentError gives what is wrong with the agent's configuration its exit code.
@@ -216,93 +180,4 @@ func agentError(err error) error {
 		return &exitError{exitConfig, err.Error()}
 	}
 	return err
-}
-
-// runOutput prints what a run comes to: for people on a terminal, as JSON otherwise.
-type runOutput struct {
-	c        *cli.Context
-	json     bool
-	errs     io.Writer
-	progress *agent.Progress // nil without a terminal
-	err      error           // the first that kept a result from being printed
-}
-
-func newRunOutput(c *cli.Context) *runOutput {
-	out := &runOutput{c: c, json: c.Bool("json") || !isTerminal(c.App.Writer), errs: c.App.ErrWriter}
-	if isTerminal(c.App.ErrWriter) {
-		out.progress = agent.NewProgress(c.App.ErrWriter, func() int { return terminalWidth(c.App.ErrWriter) })
-		out.errs = out.progress
-	}
-	return out
-}
-
-// logger logs to standard error: text above the line of progress, else to the journal or as JSON. On a terminal only what went wrong
-// is of interest: the line shows the rest.
-func (o *runOutput) logger() *slog.Logger {
-	if o.progress != nil {
-		return slog.New(slog.NewTextHandler(o.errs, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	}
-	return agent.NewLogger(o.errs)
-}
-
-func (o *runOutput) report(r agent.Result) {
-	var err error
-	if o.json {
-		o.hide()
-		err = printJSON(o.c.App.Writer, r)
-	} else {
-		_, err = fmt.Fprintln(o.people(), clean(runLine(r)))
-	}
-	if o.err == nil {
-		o.err = err
-	}
-}
-
-// people is where lines for people go: above the line of progress, if there is one.
-func (o *runOutput) people() io.Writer {
-	if o.progress != nil {
-		return o.progress
-	}
-	return o.c.App.Writer
-}
-
-// hide takes the line of progress away for a line of JSON; it comes back with the next counts.
-func (o *runOutput) hide() {
-	if o.progress != nil && isTerminal(o.c.App.Writer) {
-		o.progress.Clear()
-	}
-}
-
-// runLine is a result for people.
-func runLine(r agent.Result) string {
-	line := fmt.Sprintf("%-7s %s", r.Outcome, r.Asset)
-	switch {
-	case r.Error != "":
-		line += ": " + r.Error
-	case r.Summary != "":
-		line += ": " + r.Summary
-	case r.State != "":
-		line += ": " + r.State
-	}
-	if r.Skipped {
-		line += " (done before)"
-	}
-	return line
-}
-
-func (o *runOutput) counts(c agent.Counts) {
-	if o.progress != nil {
-		o.progress.Show(c)
-	}
-}
-
-func (o *runOutput) clear() {
-	if o.progress != nil {
-		o.progress.Clear()
-	}
-}
-
-func (o *runOutput) summary(c agent.Counts) {
-	o.clear()
-	fmt.Fprintf(o.c.App.ErrWriter, "picket: %s\n", c.Sentence(time.Now()))
 }
