@@ -124,7 +124,7 @@ func (j *job) decide(e evidence) (result, error) {
 		Findings: e.findings[:min(len(e.findings), shownFindings)],
 	}
 	if i := e.intel; i != nil {
-		f.Intel = intelUse{true, "", i.KEVIDs, i.KEVDate, i.EPSSID, i.EPSSDate, i.Old, i.Unchecked}
+		f.Intel = intelUse{true, "", i.KEVIDs, i.KEVDate, i.EPSSID, i.EPSSDate, i.Old, e.unasked}
 	}
 	if f.HighRisk, err = c.holds(e); err != nil {
 		return result{}, permanent{fmt.Errorf("cannot decide whether the risk is high (step.assess.high_risk): %w", err)}

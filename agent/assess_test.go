@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,7 +38,7 @@ func jobOn(t *testing.T, config string, all ...findings.Finding) *job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts, err := encode(factsOf(all))
+	facts, err := encode(factsOf(findings.Report{Findings: all}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,6 +105,122 @@ func TestTheRiskIsDecidedFromTheFindings(t *testing.T) {
 	if _, err := jobOn(t, "[step.assess]\nhigh_risk = \"findings[0].cvss > 9\"\n").assess(t.Context()); err == nil ||
 		!strings.HasPrefix(err.Error(), "cannot decide whether the risk is high (step.assess.high_risk): index out of range") {
 		t.Errorf("of no findings: %v", err)
+	}
+}
+
+// TestTheFiguresAreThoseOfAllSteps: what a command for intelligence finds counts, and what it or a scanner says of itself, where
+// that is graver. Nothing gets less grave by it.
+func TestTheFiguresAreThoseOfAllSteps(t *testing.T) {
+	t.Parallel()
+	medium := findings.Finding{ID: "CVE-2020-0001", Severity: "medium", CVSS: 5}
+	for intel, want := range map[string]string{
+		`{"findings": [{"id": "CVE-2021-44228", "severity": "critical", "cvss": 10}]}`: "high risk: max_cvss >= 9 (max_cvss is 10)",
+		`{"findings": [{"id": "CVE-2020-0001", "severity": "critical"}]}`:              "high risk: max_cvss >= 9 (max_cvss is 9, from the severity alone)",
+		`{"findings": [{"id": "CVE-2020-0001", "severity": "low", "cvss": 1}]}`:        "no high risk: 1 finding, CVSS 5",
+		`{"findings": [{"id": "CVE-2020-0001", "severity": "medium", "kev": true}]}`:   "high risk: kev (kev is true)",
+		`{"max_cvss": 9.8}`:              "high risk: max_cvss >= 9 (max_cvss is 9.8, from the severity alone)",
+		`{"kev_ids": ["CVE-2020-0001"]}`: "high risk: kev (kev is true, CVE-2020-0001)",
+		`{"kev": false, "epss": 0.1}`:    "no high risk: 1 finding, CVSS 5",
+		`{"max_cvss": "9.8"}`:            `"max_cvss" must be a number from 0 to 10`,
+		`{"MAX_CVSS": 9.8}`:              `must be written "max_cvss"`,
+		`{"kev_ids": "CVE-2020-0001"}`:   `"kev_ids" must be a list of texts`,
+	} {
+		j := jobOn(t, "", medium)
+		j.ticket.Steps[stepIntel] = client.Step{State: stateChecked, Facts: json.RawMessage(intel)}
+		if got, err := j.assess(t.Context()); got.Summary != want && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %q, %v, want %s", intel, got.Summary, err, want)
+		}
+	}
+	e := evidence{figures: figures{Count: 1, Medium: 1}, findings: []findings.Finding{medium}}
+	e.take(intelFacts{Findings: []findings.Finding{{ID: "CVE-2020-0001", Severity: "high"}, {ID: "x", Severity: "unknown"}}})
+	if e.Count != 2 || e.Medium != 0 || e.High != 1 || e.Unknown != 1 || len(e.findings) != 2 {
+		t.Errorf("the figures are %+v", e.figures)
+	}
+
+	// The same of what the step vuln says of itself, in its own form or by another agent.
+	for facts, want := range map[string]string{
+		`{"findings": [], "kev": true}`:                  "kev is true",
+		`{"findings": [], "max_cvss": 9.1}`:              "max_cvss is 9.1",
+		`{"findings": [], "kev_ids": ["CVE-2020-0001"]}`: "kev is true",
+		`{"findings": [], "critical": 2}`:                "critical is 2",
+	} {
+		config := "[step.assess]\nhigh_risk = \"kev || max_cvss > 9 || critical > 1\"\n"
+		own, err := ownVuln(result{State: stateChecked, Facts: json.RawMessage(facts)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, recorded := range []json.RawMessage{own.Facts, json.RawMessage(facts)} {
+			j := jobOn(t, config)
+			j.ticket.Steps[stepVuln] = client.Step{State: stateChecked, Facts: recorded}
+			if got, err := j.assess(t.Context()); err != nil || !strings.Contains(got.Summary, want) {
+				t.Errorf("%s: %q, %v", recorded, got.Summary, err)
+			}
+		}
+	}
+}
+
+// TestEveryCVEIsAskedFor: however many there are. Where one cannot be, what looks at kev or epss is not decided, unless it could
+// change nothing.
+func TestEveryCVEIsAskedFor(t *testing.T) {
+	t.Parallel()
+	kev := filepath.Join(t.TempDir(), "kev.json")
+	catalogue := `{"catalogVersion": "2026.11.27", "dateReleased": "2026-11-27T17:00:00.0000Z", "count": 1, "vulnerabilities": [{"cveID": "CVE-2020-13001"}]}`
+	if err := os.WriteFile(kev, []byte(catalogue), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := fmt.Sprintf("[step.intel]\nkev = %q\n", kev)
+	low := func(n int) (all []findings.Finding) {
+		for i := range n {
+			all = append(all, findings.Finding{ID: fmt.Sprintf("CVE-2020-%05d", 2*i+1), Severity: "low", CVSS: 1, Title: strings.Repeat("t", 100)})
+		}
+		return all
+	}
+	j := jobOn(t, config, low(6502)...)
+	got, err := j.intel(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.ticket.Steps[stepIntel] = client.Step{State: got.State, Facts: got.Facts}
+	if got, err := j.assess(t.Context()); err != nil || got.Summary != "high risk: kev (kev is true, CVE-2020-13001)" {
+		t.Errorf("behind 6,500 others: %q, %v", got.Summary, err)
+	}
+
+	config = strings.Replace(config, "kev.json", "none.json", 1)
+	many := low(30_000)
+	for _, c := range []struct{ condition, says string }{
+		{"max_cvss >= 9 || kev", "could not be asked for, and the condition looks at kev or epss: write it over max_cvss, count"},
+		{"epss > 0.9", "could not be asked for"},
+		{"any(findings, .cvss > 9)", "the condition looks at each: write it over max_cvss, count"},
+		{"count > 1 || kev", ""},
+		{"max_cvss >= 9 && kev", ""},
+		{"max_cvss >= 9", ""},
+	} {
+		j := jobOn(t, fmt.Sprintf("[step.assess]\nhigh_risk = %q\n", c.condition), many...)
+		for name, facts := range map[string]string{"the catalogues": `{"unchecked": 5}`, "a command": `{}`} {
+			j.ticket.Steps[stepIntel] = client.Step{State: stateChecked, Facts: json.RawMessage(facts)}
+			if _, err := j.assess(t.Context()); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s, with %s: %v", c.condition, name, err)
+			}
+		}
+		j.ticket.Steps[stepIntel] = client.Step{State: stateChecked, Facts: json.RawMessage(`{"unchecked": 0}`)}
+		if _, err := j.assess(t.Context()); err != nil && !strings.Contains(err.Error(), "looks at each") {
+			t.Errorf("%s, with a command that asked for all: %v", c.condition, err)
+		}
+	}
+}
+
+func TestASetOfCVEsIsWhatWasPutIn(t *testing.T) {
+	t.Parallel()
+	ids := []string{"CVE-1999-0001", "CVE-2020-0002", "CVE-2020-0003", "CVE-2020-0004", "CVE-2020-12345", "CVE-2021-1000001"}
+	set, left := newCVESet(ids, 1000)
+	if got := set.list(); left != 0 || !slices.Equal(got, ids) || set["2020"] != "0002-0004,12345" {
+		t.Errorf("%v, %d left out: %v", set, left, got)
+	}
+	if set, left := newCVESet(ids, 40); left != 2 || len(set.list()) != 4 || set["2021"] == "" {
+		t.Errorf("with little room %v, %d left out", set, left)
+	}
+	if n := len(cveSet{"2020": "1-9999999999"}.list()); n > maxRange {
+		t.Errorf("a range of somebody else stands for %d", n)
 	}
 }
 
@@ -229,24 +346,24 @@ func TestFiguresAndDigest(t *testing.T) {
 	t.Parallel()
 	a := findings.Finding{ID: "A", Severity: "high", CVSS: 7.1, Location: "x"}
 	b := findings.Finding{ID: "B", Severity: "low"}
-	one, two := factsOf([]findings.Finding{a, b}), factsOf([]findings.Finding{b, a})
+	one, two := factsOf(findings.Report{Findings: []findings.Finding{a, b}}), factsOf(findings.Report{Findings: []findings.Finding{b, a}})
 	if one.Digest != two.Digest || one.MaxCVSS != 7.1 || one.High != 1 || one.Low != 1 || one.Findings[0].ID != "A" {
 		t.Errorf("%+v and %+v", one, two)
 	}
 	b.Location = "y"
-	if factsOf([]findings.Finding{a, b}).Digest == one.Digest {
+	if factsOf(findings.Report{Findings: []findings.Finding{a, b}}).Digest == one.Digest {
 		t.Error("another place is the same")
 	}
 	b.Location = "https://h/y?q=1"
-	first := factsOf([]findings.Finding{a, b}).Digest
+	first := factsOf(findings.Report{Findings: []findings.Finding{a, b}}).Digest
 	b.Location = "https://h/y?q=2"
-	if factsOf([]findings.Finding{a, b}).Digest != first {
+	if factsOf(findings.Report{Findings: []findings.Finding{a, b}}).Digest != first {
 		t.Error("another query is another place")
 	}
-	if f := factsOf([]findings.Finding{{ID: "x", Severity: "unknown", Vector: "AV:N"}}); f.sentence() != "1 finding, 1 of unknown severity, 1 with a CVSS vector that cannot be read" {
+	if f := factsOf(findings.Report{Findings: []findings.Finding{{ID: "x", Severity: "unknown", Vector: "AV:N"}}}); f.sentence() != "1 finding, 1 of unknown severity, 1 with a CVSS vector that cannot be read" {
 		t.Errorf("a vector that cannot be read: %s", f.sentence())
 	}
-	if f := factsOf(nil); f.Findings == nil || f.Count != 0 || f.sentence() != "nothing found" {
+	if f := factsOf(findings.Report{}); f.Findings == nil || f.Count != 0 || f.sentence() != "nothing found" {
 		t.Errorf("of nothing: %+v", f)
 	}
 }

@@ -160,9 +160,38 @@ func conditionError(err error, withIntel bool) error {
 	return fmt.Errorf("is not a condition (%s): write one over %s, such as \"max_cvss >= 7\"", first, names)
 }
 
-// holds evaluates the condition. Where it looks at the findings and some are not listed, it is decided only by what those
-// cannot change; else the error is an errCut.
+// holds evaluates the condition. Where it looks at the findings and some are not listed, or at kev and epss and some CVEs could
+// not be asked for, it is decided only by what those cannot change; else the error is an errCut.
 func (c *condition) holds(e evidence) (bool, error) {
+	holds, err := c.decide(e)
+	if err != nil || e.unasked == 0 {
+		return holds, err
+	}
+	for _, worse := range []evidence{e.with(true, e.EPSS), e.with(e.KEV, 1), e.with(true, 1)} {
+		if other, err := c.decide(worse); err != nil || other != holds {
+			return false, fmt.Errorf("%w: %d CVEs of the least severe findings could not be asked for, and the condition looks at kev or epss: %s",
+				errCut, e.unasked, adviceOn(e))
+		}
+	}
+	return holds, nil
+}
+
+// with is the evidence with other answers of intelligence.
+func (e evidence) with(kev bool, epss float64) evidence {
+	e.KEV, e.EPSS = kev, epss
+	return e
+}
+
+// adviceOn says what a condition can be decided over although not all is listed.
+func adviceOn(e evidence) string {
+	if e.unasked > 0 {
+		return "write it over max_cvss, count, critical, high …, or let a command decide"
+	}
+	return "write it over max_cvss, kev, epss, count, critical, high …, or let a command decide"
+}
+
+// decide evaluates the condition over the findings that are listed.
+func (c *condition) decide(e evidence) (bool, error) {
 	if e.left == 0 || !c.whole.walks {
 		return c.evaluate(c.whole, e)
 	}
@@ -177,8 +206,7 @@ func (c *condition) holds(e evidence) (bool, error) {
 			return false, nil
 		}
 	}
-	return false, fmt.Errorf("%w: it holds %d of %d, and the condition looks at each: write it over max_cvss, kev, epss, count, critical, high …, or let a command decide",
-		errCut, e.Count-e.left, e.Count)
+	return false, fmt.Errorf("%w: it holds %d of %d, and the condition looks at each: %s", errCut, e.Count-e.left, e.Count, adviceOn(e))
 }
 
 func (c *condition) evaluate(p part, e evidence) (bool, error) {

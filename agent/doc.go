@@ -54,6 +54,9 @@
 // own. A name that does not resolve or has more addresses than are asked, an address that cannot be tried from here, and a
 // process that stood still meanwhile are failures of the step online, and never "offline".
 //
-// A condition that looks at the findings one by one is not decided over a list that
-// was cut, unless what is missing could change nothing.
+// The figures that a condition names are those of all findings, of whatever step, whether the list has room for them or not.
+// What a command says of its own figures (kev, kev_ids, epss, max_cvss, count …) counts where it is graver; what is none is an
+// error. Every CVE is asked for, that of a finding that is not listed too (omitted_cves). A condition that looks at the findings
+// one by one is not decided over a list that was cut, and one that looks at kev or epss not while CVEs could not be asked for
+// (unchecked), unless what is missing could change nothing.
 package agent

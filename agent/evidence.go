@@ -5,6 +5,7 @@ package agent
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -18,84 +19,37 @@ import (
 
 // Sizes within the API's limit on facts, in bytes.
 const (
-	maxListed     = 384 << 10 // of the findings in the facts of vuln; those of intel may have maxAnnotated, for they grow
-	maxAnnotated  = 448 << 10
-	maxOmittedIDs = 64 << 10
+	maxListed    = 384 << 10 // of the findings in the facts of vuln; those of intel may have maxAnnotated, for they grow
+	maxAnnotated = 448 << 10
+	maxOmitted   = 96 << 10 // of the CVEs of findings that are not listed
 )
-
-// figures sum up all findings, those too for which the facts have no room.
-type figures struct {
-	Count    int     `json:"count"`
-	MaxCVSS  float64 `json:"max_cvss"`           // a finding without a score counts with the lowest of its severity
-	TopCVSS  float64 `json:"top_cvss,omitempty"` // the highest score that a scanner gave; 0 when none did
-	KEV      bool    `json:"kev"`                // one is known to be exploited
-	EPSS     float64 `json:"epss"`               // the highest, 0 to 1
-	Critical int     `json:"critical"`
-	High     int     `json:"high"`
-	Medium   int     `json:"medium"`
-	Low      int     `json:"low"`
-	Info     int     `json:"info"`
-	Unknown  int     `json:"unknown"`
-	Unread   int     `json:"unread,omitempty"` // findings without a score whose CVSS vector cannot be read
-}
-
-// floors are the lowest scores of each severity in CVSS 3.1 and 4.0 (the qualitative severity rating scale of their
-// specifications).
-var floors = map[string]float64{"critical": 9.0, "high": 7.0, "medium": 4.0, "low": 0.1}
-
-func figuresOf(all []findings.Finding) figures {
-	var f figures
-	by := map[string]*int{"critical": &f.Critical, "high": &f.High, "medium": &f.Medium, "low": &f.Low, "info": &f.Info}
-	f.Count = len(all)
-	for _, one := range all {
-		score := one.CVSS
-		if score == 0 {
-			score = floors[one.Severity]
-		}
-		f.MaxCVSS, f.TopCVSS = max(f.MaxCVSS, score), max(f.TopCVSS, one.CVSS)
-		f.KEV, f.EPSS = f.KEV || one.KEV, max(f.EPSS, one.EPSS)
-		if one.Vector != "" {
-			f.Unread++
-		}
-		if n := by[one.Severity]; n != nil {
-			*n++
-		} else {
-			f.Unknown++
-		}
-	}
-	return f
-}
 
 // vulnFacts are what the step vuln records beside what a command of its own says.
 type vulnFacts struct {
 	figures
-	Digest     string             `json:"digest"`                // of all findings: what they are and where
-	Omitted    int                `json:"omitted"`               // findings for which there was no room, the least severe
-	OmittedIDs []string           `json:"omitted_ids,omitempty"` // their CVEs, as far as there was room
-	Unlisted   int                `json:"unlisted,omitempty"`    // of those CVEs, how many there was no room for
-	Notes      []string           `json:"notes,omitempty"`       // what the scanner says that its findings leave open
-	Findings   []findings.Finding `json:"findings"`              // the most severe first
+	Digest      string             `json:"digest"`                 // of all findings: what they are and where
+	Omitted     int                `json:"omitted"`                // findings for which there was no room, the least severe
+	OmittedCVEs cveSet             `json:"omitted_cves,omitempty"` // CVEs that the listed findings do not name, as far as there was room
+	OmittedIDs  []string           `json:"omitted_ids,omitempty"`  // the same, as an earlier version wrote them
+	Unlisted    int                `json:"unlisted,omitempty"`     // further CVEs, or findings that may name some: there was no room for them
+	Notes       []string           `json:"notes,omitempty"`        // what the scanner says that its findings leave open
+	Findings    []findings.Finding `json:"findings"`               // the most severe first
 }
 
-// factsOf makes the facts of all findings.
-func factsOf(all []findings.Finding) vulnFacts {
+// factsOf makes the facts of all that a report says.
+func factsOf(r findings.Report) vulnFacts {
+	all := r.Findings
 	findings.Sort(all)
-	f := vulnFacts{figures: figuresOf(all), Digest: digest(all)}
+	f := vulnFacts{figures: figuresOf(all), Digest: digest(all), Notes: r.Notes}
 	f.Findings, f.Omitted = fitting(all, maxListed)
-	seen, room := map[string]bool{}, maxOmittedIDs
-	for _, one := range all[len(f.Findings):] {
+	listed := map[string]bool{}
+	for _, one := range f.Findings {
 		for _, id := range one.CVEs() {
-			if seen[id] {
-				continue
-			}
-			seen[id] = true
-			if room -= len(id) + 3; room < 0 {
-				f.Unlisted++
-				continue
-			}
-			f.OmittedIDs = append(f.OmittedIDs, id)
+			listed[id] = true
 		}
 	}
+	left := slices.DeleteFunc(r.CVEs(), func(id string) bool { return listed[id] })
+	f.OmittedCVEs, f.Unlisted = newCVESet(left, maxOmitted)
 	return f
 }
 
@@ -146,8 +100,9 @@ type evidence struct {
 	asset, task string
 	findings    []findings.Finding
 	left        int      // findings that are not among findings, or stand there without what intelligence knows of them
-	omitted     []string // CVEs of findings that are not among findings
-	unlisted    int      // of those, how many are not known
+	omitted     []string // CVEs that findings do not name
+	unlisted    int      // further ones, of which only the number is known
+	unasked     int      // CVEs for which intelligence was not asked, although it was asked for others
 	digest      string
 	intel       *intelFacts // nil when the step was left out
 }
@@ -164,53 +119,92 @@ func evidenceOf(t client.Ticket) (evidence, error) {
 		return e, fmt.Errorf("cannot use the recorded facts of vuln: %w", err)
 	}
 	e.figures, e.findings, e.digest = f.figures, f.Findings, f.Digest
-	e.left, e.omitted, e.unlisted = f.Omitted, f.OmittedIDs, f.Unlisted
+	e.left, e.omitted, e.unlisted = f.Omitted, append(f.OmittedCVEs.list(), f.OmittedIDs...), f.Unlisted
 	if step, ok := t.Steps[stepIntel]; ok {
 		facts, err := readIntelFacts(step.Facts)
 		if err != nil {
 			return e, fmt.Errorf("cannot use the recorded facts of intel: %w", err)
 		}
-		e.intel = &facts
-		e.findings, e.left = updated(e.findings, facts.Findings), e.left+facts.Omitted
-		e.KEV, e.EPSS = e.KEV || facts.KEV, max(e.EPSS, facts.EPSS)
-	}
-	for _, one := range e.findings {
-		e.KEV, e.EPSS = e.KEV || one.KEV, max(e.EPSS, one.EPSS)
+		e.take(facts)
 	}
 	return e, nil
 }
 
-// updated is a list in which the findings of another stand in place of those that are the same, and behind them.
-func updated(list, by []findings.Finding) []findings.Finding {
-	exactly := func(f findings.Finding) string {
+// take adds what intelligence knows: more of what was found, and what nobody had found before. Nothing gets less grave by it.
+func (e *evidence) take(facts intelFacts) {
+	e.intel = &facts
+	place := func(f findings.Finding) string {
 		return f.ID + "\x00" + f.Package + "\x00" + f.Location + "\x00" + f.Title
 	}
 	at := map[string]int{}
-	for i, f := range list {
-		at[exactly(f)] = i
+	for i, f := range e.findings {
+		at[place(f)] = i
 	}
-	list = slices.Clone(list)
-	for _, f := range by {
-		if i, ok := at[exactly(f)]; ok {
-			list[i] = f
-		} else {
-			list = append(list, f)
+	e.findings = slices.Clone(e.findings)
+	var fresh []findings.Finding
+	for _, f := range facts.Findings {
+		i, known := at[place(f)]
+		if !known {
+			fresh = append(fresh, f)
+			e.figures.take(f)
+			continue
 		}
+		e.weigh(f)
+		old := e.findings[i]
+		if slices.Index(severities, old.Severity) > slices.Index(severities, f.Severity) {
+			f.Severity = old.Severity
+		}
+		f.CVSS, f.EPSS, f.KEV = max(f.CVSS, old.CVSS), max(f.EPSS, old.EPSS), f.KEV || old.KEV
+		*e.of(old.Severity)--
+		*e.of(f.Severity)++
+		e.findings[i] = f
 	}
-	return list
+	if len(fresh) > 0 {
+		e.findings, e.digest = append(e.findings, fresh...), e.digest+digest(fresh)
+		findings.Sort(e.findings)
+	}
+	e.left += facts.Omitted
+	e.graver(figures{MaxCVSS: facts.MaxCVSS, KEV: facts.KEV, EPSS: facts.EPSS})
+	exploited(e.findings, facts.KEVIDs)
+	e.unasked = len(e.omitted) + e.unlisted
+	if facts.Unchecked != nil {
+		e.unasked = *facts.Unchecked
+	}
 }
 
 // readVulnFacts reads facts that have findings; what this agent did not record lacks the figures, which are then made.
 func readVulnFacts(facts json.RawMessage) (vulnFacts, error) {
-	all, err := findings.Parse(plainFindings, bytes.NewReader(facts))
+	report, err := findings.Read(context.Background(), plainFindings, bytes.NewReader(facts), nil)
 	if err != nil {
 		return vulnFacts{}, err
 	}
-	f := vulnFacts{}
-	if err := json.Unmarshal(facts, &f); err != nil || f.Digest == "" || f.Count < len(all) {
-		f = factsOf(all)
-		f.Omitted, f.OmittedIDs, f.Unlisted = 0, nil, 0
+	all, f := report.Findings, vulnFacts{}
+	if err := json.Unmarshal(facts, &f); err == nil && f.Digest != "" && f.Count >= len(all) {
+		f.Findings = all
+		return f, nil
 	}
-	f.Findings = all
+	f, err = completed(report, facts)
+	f.Omitted -= len(all) - len(f.Findings)
+	f.Findings, f.OmittedCVEs = all, nil
+	f.Unlisted = f.Omitted
+	return f, err
+}
+
+// completed are the facts of a program's findings, with what it says itself of their figures, where that is graver.
+func completed(r findings.Report, facts json.RawMessage) (vulnFacts, error) {
+	var m members
+	if err := json.Unmarshal(facts, &m); err != nil {
+		return vulnFacts{}, errors.New("they are not an object")
+	}
+	said, err := readFigures(m)
+	if err != nil {
+		return vulnFacts{}, err
+	}
+	exploited(r.Findings, said.KEVIDs)
+	f := factsOf(r)
+	f.graver(said.figures)
+	if more := max(said.Omitted, f.Count-len(r.Findings)); more > 0 { // that it has not told
+		f.Omitted, f.Unlisted = f.Omitted+more, f.Unlisted+more
+	}
 	return f, nil
 }

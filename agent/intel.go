@@ -79,7 +79,8 @@ type intelFacts struct {
 	EPSSID    string             `json:"epss_id,omitempty"`
 	EPSSDate  string             `json:"epss_date,omitempty"`
 	Old       []string           `json:"old,omitempty"`       // catalogues that were old
-	Unchecked int                `json:"unchecked,omitempty"` // CVEs that the facts of vuln had no room for
+	MaxCVSS   float64            `json:"max_cvss,omitempty"`  // as a command says it
+	Unchecked *int               `json:"unchecked,omitempty"` // CVEs that could not be asked for; nil when a command does not say
 	Omitted   int                `json:"omitted,omitempty"`
 	Findings  []findings.Finding `json:"findings"` // those of vuln, with what is known of them
 }
@@ -100,7 +101,7 @@ func (j *job) intel(ctx context.Context) (result, error) {
 		return result{}, err
 	}
 	k := j.a.catalogues
-	f := intelFacts{KEVIDs: []string{}, Old: k.old, Unchecked: e.unlisted}
+	f := intelFacts{KEVIDs: []string{}, Old: k.old, Unchecked: &e.unlisted}
 	if k.kev != nil {
 		f.KEVDate = k.kev.Date().Format(time.DateOnly)
 	}
@@ -134,17 +135,15 @@ func readIntelFacts(facts json.RawMessage) (f intelFacts, err error) {
 	if err := json.Unmarshal(facts, &m); err != nil {
 		return f, errors.New("they are not an object")
 	}
+	said, err := readFigures(m)
+	f.KEV, f.KEVIDs, f.EPSS, f.MaxCVSS, f.Omitted = said.KEV, said.KEVIDs, said.EPSS, said.MaxCVSS, said.Omitted
 	const texts = "a list of texts"
 	err = cmp.Or(
-		m.member("kev", &f.KEV, "true or false"), m.member("epss", &f.EPSS, "a number from 0 to 1"),
-		m.member("kev_ids", &f.KEVIDs, texts), m.member("kev_date", &f.KEVDate, "text"),
-		m.member("epss_id", &f.EPSSID, "text"), m.member("epss_date", &f.EPSSDate, "text"), m.member("old", &f.Old, texts),
-		m.member("unchecked", &f.Unchecked, "a whole number"), m.member("omitted", &f.Omitted, "a whole number"),
+		err, m.member("kev_date", &f.KEVDate, "text"), m.member("epss_id", &f.EPSSID, "text"), m.member("epss_date", &f.EPSSDate, "text"),
+		m.member("old", &f.Old, texts), m.member("unchecked", &f.Unchecked, "a whole number"),
 	)
 	switch list := m["findings"]; {
 	case err != nil:
-	case f.EPSS < 0 || f.EPSS > 1:
-		err = fmt.Errorf("\"epss\" is %g, and must be a number from 0 to 1", f.EPSS)
 	case list != nil && string(list) != "null":
 		f.Findings, err = findings.Parse(plainFindings, bytes.NewReader(facts))
 	}

@@ -61,8 +61,7 @@ func (j *job) vuln(ctx context.Context) (result, error) {
 	if c.Parse == "" {
 		return ownVuln(out)
 	}
-	found := factsOf(report.Findings)
-	found.Notes = report.Notes
+	found := factsOf(report)
 	facts, err := encode(found)
 	if err != nil {
 		return result{}, err
@@ -108,7 +107,7 @@ func ownVuln(out result) (result, error) {
 	if out.Facts == nil {
 		return result{}, errors.New(`there are no findings in its facts: "findings": [] is needed when nothing was found`)
 	}
-	all, err := findings.Parse(plainFindings, bytes.NewReader(out.Facts))
+	report, err := findings.Read(context.Background(), plainFindings, bytes.NewReader(out.Facts), nil)
 	if err != nil {
 		return result{}, fmt.Errorf("its facts cannot be used: %w", err)
 	}
@@ -118,7 +117,10 @@ func ownVuln(out result) (result, error) {
 	if err := json.Unmarshal(out.Facts, &said); err == nil && said.Error != nil && said.Error != "" && said.Error != false {
 		return result{}, fmt.Errorf("its facts tell of an error: %s", cutText(printable(fmt.Sprint(said.Error)), 1024))
 	}
-	complete := factsOf(all)
+	complete, err := completed(report, out.Facts)
+	if err != nil {
+		return result{}, fmt.Errorf("its facts cannot be used: %w", err)
+	}
 	ours, err := encode(complete)
 	if err != nil {
 		return result{}, err
