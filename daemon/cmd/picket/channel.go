@@ -53,12 +53,12 @@ func channelTest(c *cli.Context) error {
 
 func testText(t client.ChannelTest) string {
 	what := map[string]string{
-		"sent":    "accepted the message",
-		"pending": "did not accept the message, and may later",
-		"unknown": "may have got the message, there is no receipt",
-		"dead":    "refused the message",
+		"sent":    "accepted the message %s after %s",
+		"pending": "did not accept the message %s, and may later; it said so after %s",
+		"unknown": "may have got the message %s: no receipt came within %s",
+		"dead":    "refused the message %s after %s",
 	}[t.Status]
-	text := fmt.Sprintf("%s (%s) %s %s after %s", t.Channel, t.Type, what, t.ID, millis(t.TookMS))
+	text := fmt.Sprintf("%s (%s) "+what, t.Channel, t.Type, t.ID, millis(t.TookMS))
 	if t.Error != "" {
 		text += ": " + t.Error
 	}

@@ -3,7 +3,13 @@
 
 package main
 
-import "github.com/urfave/cli/v2"
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/picketd/picket/sockapi/client"
+)
 
 func lockCommand() *cli.Command {
 	return &cli.Command{
@@ -31,8 +37,20 @@ func lockBreak(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := connect(c).Break(c.Context, args[0], why); err != nil {
+	cl := connect(c)
+	// For the answer only: the break fences off whoever holds the asset by then.
+	before, unread := cl.Tickets(c.Context, client.TicketQuery{Asset: args[0], Limit: maxPage})
+	if err := cl.Break(c.Context, args[0], why); err != nil {
 		return err
 	}
-	return done(c, nil, "the lock on %s is broken", args[0])
+	for _, t := range before.Tickets {
+		if t.Holder != nil {
+			return done(c, nil, "the lock on %s is broken; it was held by %s", t.Asset, holderText(t.Holder))
+		}
+	}
+	if unread != nil {
+		return done(c, nil, "the lock on %s is broken", args[0])
+	}
+	fmt.Fprintf(c.App.ErrWriter, "picket: nobody held %s; whoever had held it before can write nothing more\n", clean(args[0]))
+	return nil
 }
