@@ -53,6 +53,8 @@ func failed(t client.Ticket) string {
 		return t.Failure.Step + ": " + t.Failure.Error
 	case t.Notification != nil && !wasTold(t):
 		return "people were not told (" + deliveries(t) + ")"
+	case hasDelivery(t, "dead"):
+		return "not all were told (" + deliveries(t) + ")"
 	}
 	return orElse(t.Summary, "nothing says why; picket ticket history may")
 }

@@ -61,7 +61,7 @@ func (e *Engine) Reopen(ctx context.Context, id TicketID, by, reason string) (Ti
 		return Ticket{}, fmt.Errorf("%w: there is nothing to reopen", ErrTicketNotFound)
 	case codeIllegal:
 		state := State(s.fields["state"])
-		return Ticket{}, &TransitionError{state, assetInference.Next(state)}
+		return Ticket{}, &TransitionError{State: state, Allowed: assetInference.Next(state)}
 	}
 	for _, c := range e.claims.of(id.Asset) {
 		if c.ticket == id {

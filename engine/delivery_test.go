@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -287,6 +288,22 @@ func settlesTicket(t *testing.T, s *store) {
 		_, err := e.Fail(t.Context(), k.ID, agent, FailureRequest{"notify", "x", true})
 		if c.want == Notifying && err == nil {
 			t.Errorf("%s: a final failure left NOTIFYING", c.name)
+		}
+		if c.want != Failed {
+			continue
+		}
+		// What refused is the reason, in the history and for the agent whose finish comes after.
+		why := "pager: because"
+		if c.ops == outbox.Dead {
+			why = "ops: because; pager: because"
+		}
+		_, err = e.Finish(t.Context(), k.ID, agent, "")
+		if refused, ok := errors.AsType[*TransitionError](err); !ok || !strings.Contains(refused.Error(), "FAILED ("+why+")") {
+			t.Errorf("%s: finish says %v", c.name, err)
+		}
+		events, _, err := e.History(t.Context(), k.Ticket)
+		if last := events[len(events)-1]; err != nil || last.Event != "failed" || last.Reason != why {
+			t.Errorf("%s: the history ends with %+v, %v", c.name, last, err)
 		}
 	}
 	// FINISHED when no claim is open: by the release, and by the last receipt.

@@ -107,10 +107,15 @@ var lostSentence = map[Reason]string{
 type TransitionError struct {
 	State   State
 	Allowed []Next
+	Why     string // what a FAILED ticket failed at, or empty
 }
 
 func (e *TransitionError) Error() string {
-	return fmt.Sprintf("the flow does not allow this in state %s", e.State)
+	said := fmt.Sprintf("the flow does not allow this in state %s", e.State)
+	if e.Why != "" {
+		said += " (" + e.Why + ")"
+	}
+	return said
 }
 
 // UnknownStepError is an ErrUnknownStep with the names that the flow has.

@@ -63,7 +63,7 @@ func (e *Engine) resolved(r Resolution, reply reply, question string) (Ticket, e
 		return Ticket{}, fmt.Errorf("%w: there is no notification to decide about", ErrTicketNotFound)
 	case codeIllegal:
 		state := State(s.fields["state"])
-		return Ticket{}, &TransitionError{state, assetInference.Next(state)}
+		return Ticket{}, &TransitionError{State: state, Allowed: assetInference.Next(state)}
 	case codeConflict:
 		return Ticket{}, undecided(r.Channel, question)
 	}
@@ -145,7 +145,7 @@ func (e *Engine) retryIntent(r Resolution, s *snapshot) (in outbox.Intent, again
 	case len(f) == 0:
 		return in, nil, fmt.Errorf("%w: there is no notification to try again", ErrTicketNotFound)
 	case state != Notifying && state != Failed:
-		return in, nil, &TransitionError{state, assetInference.Next(state)}
+		return in, nil, &TransitionError{State: state, Allowed: assetInference.Next(state)}
 	}
 	run := max(number(f["run"]), 1)
 	in = outbox.Intent{

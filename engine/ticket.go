@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -162,6 +164,23 @@ func (s *snapshot) ticket(id TicketID) (Ticket, error) {
 		t.Holder = &h
 	}
 	return t, nil
+}
+
+// whyFailed names what a FAILED ticket failed at: a step, or the channels that refused. Of any other it is empty.
+func (t *Ticket) whyFailed() string {
+	switch {
+	case t.State != Failed:
+		return ""
+	case t.Failure != nil:
+		return t.Failure.Step + ": " + t.Failure.Error
+	}
+	var said []string
+	for _, name := range slices.Sorted(maps.Keys(t.Delivery)) {
+		if d := t.Delivery[name]; d.Status == outbox.Dead {
+			said = append(said, name+": "+d.Error)
+		}
+	}
+	return strings.Join(said, "; ")
 }
 
 func number(s string) int64 {

@@ -237,7 +237,7 @@ func (e *Engine) written(c *claim, r reply, conflict error) (WriteResult, error)
 	case codeConflict:
 		return WriteResult{}, conflict
 	case codeIllegal:
-		return WriteResult{}, &TransitionError{ticket.State, next}
+		return WriteResult{}, &TransitionError{ticket.State, next, ticket.whyFailed()}
 	}
 	return WriteResult{}, errors.New("cannot tell what Redis answered")
 }

@@ -5,13 +5,14 @@
 
 -- settle ends NOTIFYING when every channel is sent, dead or discarded; parked waits for a person.
 local function settle()
-  local sent, dead = 0, 0
+  local sent, dead, why = 0, 0, {}
   for name in string.gmatch(redis.call('HGET', TICKET, 'channels') or '', '%S+') do
     local status = redis.call('HGET', TICKET, 'delivery.' .. name)
     if status == 'sent' then
       sent = sent + 1
     elseif status == 'dead' then
       dead = dead + 1
+      why[#why + 1] = name .. ': ' .. (redis.call('HGET', TICKET, 'error.' .. name) or '')
     elseif status ~= 'discarded' then
       return 'NOTIFYING'
     end
@@ -20,7 +21,7 @@ local function settle()
   local token = redis.call('HGET', TICKET, 'token')
   redis.call('HSET', TICKET, 'state', state)
   event(TICKET, LOG, state == 'NOTIFIED' and 'notified' or 'failed', 'NOTIFYING', state, 'token', token, 'host', HOST,
-    'agent', AGENT)
+    'agent', AGENT, 'reason', state == 'FAILED' and (dead > 0 and table.concat(why, '; ') or 'every channel was discarded') or '')
   if state == 'NOTIFIED' then
     for name in string.gmatch(redis.call('HGET', TICKET, 'channels'), '%S+') do
       redis.call('HDEL', TICKET, 'body.' .. name)

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"testing"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// What refused is the reason of FAILED, and not what the assessment found.
+func TestTheReasonOfFailedIsWhatRefused(t *testing.T) {
+	t.Parallel()
+	for want, delivery := range map[string]map[string]client.Delivery{
+		"people were not told (ops: dead: HTTP 400 from https://h)":          {"ops": {Status: "dead", Error: "HTTP 400 from https://h"}},
+		"not all were told (mail: sent; ops: dead: HTTP 400 from https://h)": {"ops": {Status: "dead", Error: "HTTP 400 from https://h"}, "mail": {Status: "sent"}},
+	} {
+		ticket := client.Ticket{State: stateFailed, Summary: "high risk: kev", Notification: &client.Notification{}, Delivery: delivery}
+		if got := failed(ticket); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
