@@ -220,7 +220,7 @@ func (e *Engine) adopt(id TicketID, s *snapshot) error {
 	run := max(number(f["run"]), 1)
 	in := outbox.Intent{
 		Ref: outbox.Ref{Ticket: id.String(), ID: f["intent"]}, Asset: string(id.Asset), Task: id.Task, Run: run, Key: id.Key(run),
-		Origin: outbox.Adopted, At: time.UnixMilli(at).UTC(), Content: []byte(f["notification"]),
+		Origin: outbox.Adopted, At: time.UnixMilli(at).UTC(), Severity: severityOf(f["notification"]), Content: []byte(f["notification"]),
 		Channels: map[string]outbox.Delivery{},
 	}
 	if all := strings.Fields(f["intents"]); len(all) > 1 && all[len(all)-1] == in.ID {
@@ -239,6 +239,13 @@ func (e *Engine) adopt(id TicketID, s *snapshot) error {
 		return nil
 	}
 	return e.box.Adopt(in)
+}
+
+// severityOf is that of a notification as it stands on the ticket.
+func severityOf(content string) string {
+	var n struct{ Severity string }
+	_ = json.Unmarshal([]byte(content), &n) // without one it goes last
+	return n.Severity
 }
 
 // The pauses between two looks of a call that waits for a delivery; past so many calls that wait, they grow with their number.

@@ -151,7 +151,7 @@ func (e *Engine) retryIntent(r Resolution, s *snapshot) (in outbox.Intent, again
 	in = outbox.Intent{
 		Ref: outbox.Ref{Ticket: r.Ticket.String(), ID: rand.Text()}, Asset: string(r.Ticket.Asset), Task: r.Ticket.Task, Run: run,
 		Key: r.Ticket.Key(run), Origin: outbox.Staged, At: time.Now().Truncate(time.Millisecond).UTC(),
-		Content: []byte(f["notification"]), Agent: r.By, After: f["intent"], Channels: map[string]outbox.Delivery{},
+		Severity: severityOf(f["notification"]), Content: []byte(f["notification"]), Agent: r.By, After: f["intent"], Channels: map[string]outbox.Delivery{},
 	}
 	for _, name := range strings.Fields(f["channels"]) {
 		status := outbox.Status(f["delivery."+name])

@@ -35,8 +35,10 @@ const (
 
 // memo is what is remembered of a channel of an intent between two looks, in memory only.
 type memo struct {
-	asks      int             // questions in a row that got no answer
-	busyUntil time.Duration   // on Boottime: until then another's lease that was seen may be alive
+	asks      int           // questions in a row that got no answer
+	busyUntil time.Duration // on Boottime: until then another's lease that was seen may be alive
+	seated    bool          // rank is set, and kept until the channel is settled
+	rank      rank
 	untold    *outbox.Outcome // of an attempt that is over, not on the ticket yet; it is brought there before the next one
 }
 
@@ -70,11 +72,12 @@ type job struct {
 	name  string // of the channel
 	d     outbox.Delivery
 	memo  memo
+	rank  rank
 	again time.Time // when it is to be looked at next; zero: when the outbox says so
 }
 
 // look does what there is to do for a channel of an intent, and says when to look again.
-func (n *Notifier) look(ch *channel, due outbox.Due, k key) (again time.Time) {
+func (n *Notifier) look(ch *channel, due entry, k key) (again time.Time) {
 	in, err := n.box.Get(due.Ref)
 	d, ok := in.Channels[due.Channel]
 	switch {
@@ -87,7 +90,7 @@ func (n *Notifier) look(ch *channel, due outbox.Due, k key) (again time.Time) {
 		return time.Time{}
 	}
 	n.mu.Lock()
-	j := job{n: n, ch: ch, in: in, name: due.Channel, d: d, memo: n.memos[k]}
+	j := job{n: n, ch: ch, in: in, name: due.Channel, d: d, memo: n.memos[k], rank: due.rank}
 	n.mu.Unlock()
 	j.look()
 	n.mu.Lock()
@@ -155,12 +158,18 @@ func (j *job) look() {
 			return
 		}
 	}
-	wait := j.ch.admit(now)
-	old := wait > 0 && !now.Before(j.in.At.Add(j.n.GiveUp))
+	last := j.in.At.Add(j.n.GiveUp)
+	j.memo.seated, j.memo.rank = true, j.rank
+	wait, inLine := j.ch.admit(now, waiting{key: key{j.in.ID, j.name}, rank: j.rank})
+	old := wait > 0 && !now.Before(last)
 	if wait > 0 && !old {
-		j.postpone(j.n.spread(wait))
+		if !inLine || wait > j.n.RetryMax {
+			wait = j.n.spread(min(wait, j.n.RetryMax))
+		}
+		j.postpone(min(wait, last.Sub(now)))
 		return
 	}
+	j.n.serve(j.name, j.rank)
 	if sent := j.ask(old); !sent && !old {
 		j.ch.withdraw()
 	}

@@ -40,6 +40,7 @@ type channel struct {
 	sender     Sender
 	breaker    breaker
 	rates      rates
+	line       line // before the rates
 }
 
 func newChannel(cc ChannelConfig, c *Config) (*channel, error) {
@@ -81,16 +82,16 @@ func newChannel(cc ChannelConfig, c *Config) (*channel, error) {
 	return ch, err
 }
 
-// admit asks whether the channel may be used now; if not, wait is positive. What is not used after all is given back with
-// withdraw.
-func (ch *channel) admit(now time.Time) (wait time.Duration) {
+// admit asks whether the channel may be used now; if not, wait is positive, and inLine tells that w's turn comes then. What is not
+// used after all is given back with withdraw.
+func (ch *channel) admit(now time.Time, w waiting) (wait time.Duration, inLine bool) {
 	if wait = ch.breaker.admit(now); wait > 0 {
-		return wait
+		return wait, false
 	}
-	if wait = ch.rates.admit(now); wait > 0 {
+	if wait, inLine = ch.line.admit(now, ch.rates, w); wait > 0 {
 		ch.breaker.withdraw()
 	}
-	return wait
+	return wait, inLine
 }
 
 func (ch *channel) withdraw() {

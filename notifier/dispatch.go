@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ const (
 	hooks      = 64          // the same on a webhook, which a program reads: with fewer, the fsyncs in between set the pace
 	maxQueue   = 1024        // what waits in memory for one channel
 	window     = 512         // how far past what is in memory the outbox is read
+	urgeEvery  = time.Second // between two looks for something urgent behind full lanes
 	longestNap = time.Minute // bounds what a step of the wall clock can delay
 	readCost   = 5 * time.Microsecond
 	errorPause = time.Second      // after the outbox could not be read
@@ -28,13 +30,22 @@ const (
 // key is one intent on one channel.
 type key struct{ id, channel string }
 
+// entry is what waits in a lane.
+type entry struct {
+	outbox.Due
+	rank
+}
+
+func (e entry) key() key { return key{e.ID, e.Channel} }
+
 // lane is what waits for one channel. A slow one fills up and holds nobody else.
 type lane struct {
 	*channel     // nil for the channels that are not configured
 	most     int // workers
 
 	// guarded by Notifier.mu:
-	queue   []outbox.Due
+	queue   []entry // the best first
+	turns   turns
 	running int       // workers, at most most
 	full    time.Time // since when it has been full without falling below half; zero: it has room
 	done    int       // looks that ended since then
@@ -76,7 +87,13 @@ func (n *Notifier) scan() {
 			n.wakeAt(time.Now().Add(errorPause))
 			return
 		}
-		left, hidden := n.enqueue(due)
+		fresh, err := n.fresh(due)
+		if err != nil {
+			n.warn(slog.LevelError, "cannot read what is due from the outbox; nothing is sent until it can be", slog.Any("error", err))
+			n.wakeAt(time.Now().Add(errorPause))
+			return
+		}
+		left, hidden := n.enqueue(fresh)
 		if len(due) < known+window {
 			if !next.IsZero() {
 				n.wakeAt(next)
@@ -84,7 +101,8 @@ func (n *Notifier) scan() {
 			break
 		}
 		if len(left) > 0 && !hidden {
-			break // the lane asks for more when it has room
+			n.urge() // the lane asks for more when it has room
+			break
 		}
 		if !n.putBack(left) {
 			n.wakeAt(time.Now().Add(errorPause))
@@ -98,6 +116,43 @@ func (n *Notifier) scan() {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// fresh are those that are not in memory yet, with what ranks them.
+func (n *Notifier) fresh(due []outbox.Due) (fresh []ranked, err error) {
+	n.mu.Lock()
+	var refs []outbox.Ref
+	for _, d := range due {
+		if _, ok := n.known[key{d.ID, d.Channel}]; !ok {
+			fresh, refs = append(fresh, ranked{Due: d}), append(refs, d.Ref)
+		}
+	}
+	n.mu.Unlock()
+	heads, err := n.box.Heads(refs)
+	for i := range heads {
+		fresh[i].in = heads[i]
+	}
+	return fresh, err
+}
+
+// ranked is what is due, and the intent without its channels.
+type ranked struct {
+	outbox.Due
+	in outbox.Intent
+}
+
+// urge looks at what became due last while full lanes hide it: what is worse than that gives way. It is done again soon, since
+// the outbox has no news as long as it has what is due.
+func (n *Notifier) urge() {
+	due, err := n.box.Newest(time.Now(), window)
+	var fresh []ranked
+	if err == nil {
+		fresh, err = n.fresh(due)
+	}
+	if err == nil {
+		n.enqueue(fresh)
+	}
+	n.wakeAt(time.Now().Add(urgeEvery))
 }
 
 // putBack puts off what there was no room for until At, all at once, so that the writes share their fsync.
@@ -120,31 +175,50 @@ func (n *Notifier) putBack(left []outbox.Due) (ok bool) {
 // get to it, and whether a configured lane has room, so that it may be missing something.
 //
 // The lane's own pace says when that is. Half of it is taken, so that a lane that gets faster does not run dry.
-func (n *Notifier) enqueue(due []outbox.Due) (left []outbox.Due, hidden bool) {
+//
+// Each lane has the best in front. What is better than the last in a full one takes its place; that stays in the outbox.
+func (n *Notifier) enqueue(due []ranked) (left []outbox.Due, hidden bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := time.Now()
 	for _, d := range due {
-		k := key{d.ID, d.Channel}
-		if _, ok := n.known[k]; ok {
+		e := entry{Due: d.Due}
+		if _, ok := n.known[e.key()]; ok {
 			continue
 		}
 		l := n.lanes[d.Channel]
 		if l == nil {
 			l = n.lanes[""]
 		}
+		m := n.memos[e.key()]
+		e.rank = m.rank
+		var s seat
+		if !m.seated {
+			e.rank, s = l.turns.of(d.in)
+		}
 		if len(l.queue) >= maxQueue {
 			if l.full.IsZero() {
 				l.full, l.done = now, 0
 			}
 			l.left++
+			out := e
+			if last := l.queue[maxQueue-1]; e.compare(last.rank) < 0 {
+				out, l.queue = last, l.queue[:maxQueue-1]
+				delete(n.known, last.key())
+			}
 			pace := (now.Sub(l.full) + leastPace) / time.Duration(l.done+1)
-			d.At = now.Add(min(pace*time.Duration(len(l.queue)+l.left)/2, n.RetryMax))
-			left = append(left, d)
-			continue
+			out.At = now.Add(min(pace*time.Duration(len(l.queue)+l.left)/2, n.RetryMax))
+			left = append(left, out.Due)
+			if out.key() == e.key() {
+				continue
+			}
 		}
-		n.known[k] = struct{}{}
-		l.queue = append(l.queue, d)
+		if !m.seated {
+			l.turns.deal(e.rank, s)
+		}
+		n.known[e.key()] = struct{}{}
+		place, _ := slices.BinarySearchFunc(l.queue, e, func(a, b entry) int { return a.compare(b.rank) })
+		l.queue = slices.Insert(l.queue, place, e)
 		if l.running < l.most {
 			l.running++
 			n.workers.Go(func() { n.work(l) })
@@ -158,9 +232,9 @@ func (n *Notifier) enqueue(due []outbox.Due) (left []outbox.Due, hidden bool) {
 
 // work looks at what waits in a lane until nothing does.
 func (n *Notifier) work(l *lane) {
-	for d, ok := n.take(l); ok; d, ok = n.take(l) {
-		k := key{d.ID, d.Channel}
-		again := n.look(l.channel, d, k)
+	for e, ok := n.take(l); ok; e, ok = n.take(l) {
+		k := e.key()
+		again := n.look(l.channel, e, k)
 		n.mu.Lock()
 		delete(n.known, k) // first: a look that comes while it is known passes over it
 		if !again.IsZero() {
@@ -170,20 +244,20 @@ func (n *Notifier) work(l *lane) {
 	}
 }
 
-func (n *Notifier) take(l *lane) (d outbox.Due, ok bool) {
+func (n *Notifier) take(l *lane) (e entry, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(l.queue) == 0 || n.ended {
 		l.running--
-		return d, false
+		return e, false
 	}
-	d, l.queue = l.queue[0], l.queue[1:]
+	e, l.queue = l.queue[0], l.queue[1:]
 	l.done++
 	if !l.full.IsZero() && len(l.queue) < maxQueue/2 {
 		l.full = time.Time{}
 		n.wakeAtLocked(time.Now())
 	}
-	return d, true
+	return e, true
 }
 
 func (n *Notifier) inHand() int {

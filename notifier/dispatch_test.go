@@ -223,7 +223,7 @@ func TestWhatWasPutOffMeanwhileWaits(t *testing.T) {
 		}
 		w.Start()
 		synctest.Wait()
-		w.enqueue([]outbox.Due{{Ref: ref, Channel: "ops", At: began}})
+		w.enqueue([]ranked{{Due: outbox.Due{Ref: ref, Channel: "ops", At: began}, in: w.get(ref)}})
 		time.Sleep(2 * time.Minute)
 		if got := w.sent(); len(got) != 1 || got[0].at.Sub(began) < time.Minute {
 			t.Errorf("sent %+v", got)

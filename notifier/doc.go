@@ -14,7 +14,7 @@
 //
 // One attempt of an intent on a channel runs at a time in a process; between hosts the attempt's lease on the ticket does the
 // same. The lease is counted on CLOCK_BOOTTIME from before the question was asked, and before the first byte it must still
-// last for the channel's whole time-out. Without an answer (outbox.ErrAway) a committed intent goes out all the same, by the rule in
+// last for the channel's whole time-out; of mail, that is the sum of its commands' and its two long waits. Without an answer (outbox.ErrAway) a committed intent goes out all the same, by the rule in
 // outbox's page, and only right after the question: after a freeze it is asked again.
 //
 // # What a sender's answer leads to
@@ -29,6 +29,7 @@
 //
 //	after Attempt, before the send     the lease runs out, or the next attempt of this daemon replaces it
 //	after Begin (at_most_once)         the outbox says sending: never sent again, parked
+//	between a mail's transactions      the outbox says who has it; the next attempt is for the others. Another host's is for all
 //	after the send, before Record      the outbox says pending: sent again with the same key (at_most_once: as above)
 //	after Record, before Outcome       a settled status is brought to the ticket until it is there; it is not sent again
 //	after Outcome, before Recorded     the same; the ticket knows it already
@@ -46,8 +47,10 @@
 //
 // # What waits where
 //
-// Each channel has a lane: a queue of at most 1,024 in memory, and 16 attempts at a time. What finds its lane full stays in the
-// outbox; if it would hide there what is due on other channels, it is put off by as long as the lane's pace says. A breaker
+// Each channel has a lane: a queue of at most 1,024 in memory, and 16 attempts at a time. The worst severity goes first; among
+// those of one severity, users take turns, and each one's oldest goes first. What a rate holds back stands in a line by the same
+// order, is told when its turn comes, and lets a better one pass that comes meanwhile. What is better than the last in a full lane
+// takes its place. What finds its lane full stays in the outbox; if it would hide there what is due on other channels, it is put off by as long as the lane's pace says. A breaker
 // per channel opens after 5 failures in a row, and then lets one attempt through every 10 s; what it or a rate holds back is
 // put off before it takes an attempt, so an outage uses up none. A channel that is not configured here, or under another type,
 // stays pending.

@@ -106,6 +106,8 @@ type Config struct {
 // box is what is used of outbox.Store, so that a test can make it fail.
 type box interface {
 	Due(now time.Time, limit int) (due []outbox.Due, next time.Time, err error)
+	Newest(now time.Time, limit int) ([]outbox.Due, error)
+	Heads(refs []outbox.Ref) ([]outbox.Intent, error)
 	Changed() <-chan struct{}
 	Stats() outbox.Stats
 	Get(outbox.Ref) (outbox.Intent, error)
@@ -167,7 +169,7 @@ func New(c Config) (*Notifier, error) {
 		Config:   c,
 		box:      c.Outbox,
 		channels: map[string]*channel{},
-		lanes:    map[string]*lane{"": {most: parallel}},
+		lanes:    map[string]*lane{"": {most: parallel, turns: newTurns()}},
 		known:    map[key]struct{}{},
 		memos:    map[key]memo{},
 		under:    map[errand]struct{}{},
@@ -184,7 +186,7 @@ func New(c Config) (*Notifier, error) {
 			return nil, fmt.Errorf("channel %q: %w", cc.Name, err)
 		}
 		n.channels[cc.Name] = ch
-		n.lanes[cc.Name] = &lane{channel: ch, most: parallel}
+		n.lanes[cc.Name] = &lane{channel: ch, most: parallel, turns: newTurns()}
 		if cc.Type == "webhook" {
 			n.lanes[cc.Name].most = hooks
 		}

@@ -69,14 +69,18 @@ func parseRate(s string) (*rate, error) {
 func (r *rate) admit(now time.Time) (wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(r.passed) > 0 && now.Sub(r.passed[0]) >= r.period {
-		r.passed = r.passed[1:]
-	}
+	r.forgetLocked(now)
 	if len(r.passed) >= r.n {
 		return r.period - now.Sub(r.passed[0])
 	}
 	r.passed = append(r.passed, now)
 	return 0
+}
+
+func (r *rate) forgetLocked(now time.Time) {
+	for len(r.passed) > 0 && now.Sub(r.passed[0]) >= r.period {
+		r.passed = r.passed[1:]
+	}
 }
 
 // withdraw gives back one that was admitted and did not become a send.

@@ -241,8 +241,10 @@ func TestRobotsKeepTheirLimitsUnasked(t *testing.T) {
 		}
 		now := time.Now()
 		admitted := func(upTo int) (n int) {
-			for n < upTo && ch.admit(now) == 0 {
-				n++
+			for ; n < upTo; n++ {
+				if wait, _ := ch.admit(now, waiting{}); wait > 0 {
+					break
+				}
 			}
 			return n
 		}

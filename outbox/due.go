@@ -59,6 +59,28 @@ func (s *Store) Due(now time.Time, limit int) (due []Due, next time.Time, err er
 	return due, next, nil
 }
 
+// Newest returns what became due last of what is due by now, at most limit.
+func (s *Store) Newest(now time.Time, limit int) (due []Due, err error) {
+	err = s.view(func(t *tx) error {
+		c := t.Bucket(dueBucket).Cursor()
+		k, v := c.Seek(stamp(nil, now.Add(1)))
+		if k == nil {
+			k, v = c.Last()
+		} else {
+			k, v = c.Prev()
+		}
+		for ; k != nil && len(due) < limit; k, v = c.Prev() {
+			d, err := parseDue(k, v)
+			if err != nil {
+				return err
+			}
+			due = append(due, d)
+		}
+		return nil
+	})
+	return due, err
+}
+
 // Changed is signalled (capacity 1) when something may have become due sooner than Due last said. It is never closed.
 func (s *Store) Changed() <-chan struct{} { return s.changed }
 

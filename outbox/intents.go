@@ -137,6 +137,24 @@ func (s *Store) Get(ref Ref) (in Intent, err error) {
 	return in, err
 }
 
+// Heads returns intents without channels, content and bodies, in the order of refs; of one that is not there, an empty one.
+func (s *Store) Heads(refs []Ref) (all []Intent, err error) {
+	err = s.view(func(t *tx) error {
+		for _, ref := range refs {
+			h, err := t.head(ref)
+			switch {
+			case errors.Is(err, ErrNotFound):
+				h = &head{}
+			case err != nil:
+				return err
+			}
+			all = append(all, h.Intent)
+		}
+		return nil
+	})
+	return all, err
+}
+
 // validate refuses what the keys of the file cannot hold.
 func (in *Intent) validate() error {
 	for _, name := range append(slices.Collect(maps.Keys(in.Channels)), in.ID, in.Ticket) {
