@@ -38,8 +38,11 @@ var errBehind = errors.New("something stands behind its end")
 
 // check reads a document and refuses what encoding/json would pass over: a name that stands twice in an object, one that is
 // written in another case, one that is not known, and anything behind the end.
-func (f form) check(doc []byte) error {
-	d := json.NewDecoder(bytes.NewReader(doc))
+func (f form) check(doc []byte) error { return f.checkFrom(bytes.NewReader(doc)) }
+
+// checkFrom is check of a document that is too large for memory.
+func (f form) checkFrom(r io.Reader) error {
+	d := json.NewDecoder(r)
 	d.UseNumber()
 	if err := f.value(d, "", 0); err != nil {
 		return err

@@ -16,13 +16,15 @@ import (
 func TestWhatAProgramWritesIsReadStrictly(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`{"findings": [], "error": "no route"}`:                    `"error" is not known: it has findings`,
-		`{"findings": [{"id": "A"}], "findings": []}`:              `"findings" stands there twice`,
-		`{"findings": [{"id": "A", "id": "B"}]}`:                   `"id" in findings[] stands there twice`,
-		`{"findings": [{"id": "A", "CVSS": 9.8}]}`:                 `"CVSS" in findings[] must be written "cvss"`,
-		`{"findings": [{"id": "A", "x": {"y": 1, "y": 2}}]}`:       `"y" in findings[].x stands there twice`,
-		`{"findings": [{"id": "A", "x": ` + nested(200) + `}]}`:    "it is nested more than 100 deep",
-		`{"findings": []} {"findings": [{"id": "CVE-2020-0001"}]}`: "cannot read the output as",
+		`{"findings": [], "error": "no route"}`:                                                             `"error" is not known: it has findings`,
+		`{"findings": [{"id": "A"}], "findings": []}`:                                                       `"findings" stands there twice`,
+		`{"findings": [{"id": "A", "id": "B"}]}`:                                                            `"id" in findings[] stands there twice`,
+		`{"findings": [{"id": "A", "CVSS": 9.8}]}`:                                                          `"CVSS" in findings[] must be written "cvss"`,
+		`{"findings": [{"id": "A", "x": {"y": 1, "y": 2}}]}`:                                                `"y" in findings[].x stands there twice`,
+		`{"findings": [{"id": "A", "x": ` + nested(200) + `}]}`:                                             "it is nested more than 100 deep",
+		`{"findings": []} {"findings": [{"id": "CVE-2020-0001"}]}`:                                          "cannot read the output as",
+		`{"findings": [` + strings.Repeat(`{"id": "A"},`, 100_000) + `{"id": "A"}], "error": "half of it"}`: `"error" is not known`,
+		`{"findings": [{"id": "A"}, ` + strings.Repeat(`{"ID": "A"},`, 100_000) + `3]}`:                     "cannot read the output as",
 	} {
 		if _, err := readFindings(t.Context(), strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%.60s: %v, want %s", text, err, want)

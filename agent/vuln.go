@@ -71,13 +71,18 @@ func (j *job) vuln(ctx context.Context) (result, error) {
 
 // readFindings reads {"findings": […]} and nothing else: beside an error, an empty list would not say that nothing was found.
 func readFindings(ctx context.Context, r io.Reader) (findings.Report, error) {
-	doc, err := io.ReadAll(transform.NewReader(r, unicode.BOMOverride(transform.Nop)))
-	if err != nil {
-		return findings.Report{}, err
-	}
-	report, err := findings.Read(ctx, plainFindings, bytes.NewReader(doc), nil)
-	if err == nil {
-		err = findingsForm.check(doc)
+	copied, w := io.Pipe()
+	checked := make(chan error)
+	go func() {
+		err := findingsForm.checkFrom(copied)
+		_, _ = io.Copy(io.Discard, copied) // until it is read to its end
+		checked <- err
+	}()
+	r = transform.NewReader(r, unicode.BOMOverride(transform.Nop))
+	report, err := findings.Read(ctx, plainFindings, io.TeeReader(r, w), nil)
+	_ = w.Close()
+	if wrong := <-checked; err == nil && wrong != nil {
+		return findings.Report{}, wrong
 	}
 	return report, err
 }

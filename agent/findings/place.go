@@ -25,13 +25,18 @@ var (
 // lasting is a place without what differs in each scan: the query and the fragment of an address, folders for temporary files,
 // and random parts of a name.
 func lasting(place string) string {
-	if m := address.FindStringSubmatch(place); m != nil {
+	if m := address.FindStringSubmatch(place); m != nil { // it fails at the first characters of most places
 		place = strings.ToLower(m[1]+m[2]) + m[3]
 	} else if before, _, ok := strings.Cut(place, "?"); ok && strings.Contains(before, "/") {
 		place = before // an address without its scheme
 	}
-	place = temporary.ReplaceAllString(place, "$1*$2")
-	place = scratch.ReplaceAllString(place, "$1*")
+	if lower := strings.ToLower(place); strings.Contains(lower, "tmp") || strings.Contains(lower, "temp") || strings.Contains(lower, "/folders/") {
+		place = temporary.ReplaceAllString(place, "$1*$2")
+		place = scratch.ReplaceAllString(place, "$1*")
+	}
+	if !strings.ContainsAny(place, "0123456789") {
+		return place
+	}
 	return passing.ReplaceAllStringFunc(place, func(s string) string {
 		if len(s) < 36 && !made(s) {
 			return s
