@@ -137,7 +137,7 @@ func (j *job) decide(e evidence) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	out := result{stateFinished, facts, "no high risk: " + e.sentence()}
+	out := result{stateFinished, facts, cutText(strings.Join(append([]string{"no high risk: " + e.sentence()}, e.notes...), "; "), maxSummary)}
 	if f.HighRisk {
 		out.State, out.Summary = stateHighRisk, cutText("high risk: "+f.reasons(), maxSummary)
 	}

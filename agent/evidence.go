@@ -27,13 +27,13 @@ const (
 // vulnFacts are what the step vuln records beside what a command of its own says.
 type vulnFacts struct {
 	figures
-	Digest      string             `json:"digest"`                 // of all findings: what they are and where
-	Omitted     int                `json:"omitted"`                // findings for which there was no room, the least severe
-	OmittedCVEs cveSet             `json:"omitted_cves,omitempty"` // CVEs that the listed findings do not name, as far as there was room
-	OmittedIDs  []string           `json:"omitted_ids,omitempty"`  // the same, as an earlier version wrote them
-	Unlisted    int                `json:"unlisted,omitempty"`     // further CVEs, or findings that may name some: there was no room for them
-	Notes       []string           `json:"notes,omitempty"`        // what the scanner says that its findings leave open
-	Findings    []findings.Finding `json:"findings"`               // the most severe first
+	Digest      string             `json:"digest"`                  // of all findings: what they are and where
+	Omitted     int                `json:"omitted"`                 // findings for which there was no room, the least severe
+	OmittedCVEs cveSet             `json:"omitted_cves,omitempty"`  // CVEs that the listed findings do not name, as far as there was room
+	OmittedIDs  []string           `json:"omitted_ids,omitempty"`   // the same, as an earlier version wrote them
+	Unlisted    int                `json:"unlisted,omitempty"`      // further CVEs, or findings that may name some: there was no room for them
+	Notes       []string           `json:"scanner_notes,omitempty"` // what the scanner says that its findings leave open
+	Findings    []findings.Finding `json:"findings"`                // the most severe first
 }
 
 // factsOf makes the facts of all that a report says.
@@ -104,6 +104,7 @@ type evidence struct {
 	unlisted    int      // further ones, of which only the number is known
 	unasked     int      // CVEs for which intelligence was not asked, although it was asked for others
 	digest      string
+	notes       []string    // what the scanner says that its findings leave open
 	intel       *intelFacts // nil when the step was left out
 }
 

@@ -25,7 +25,7 @@ type figures struct {
 	Low      int     `json:"low"`
 	Info     int     `json:"info"`
 	Unknown  int     `json:"unknown"`
-	Unread   int     `json:"unread,omitempty"` // findings without a score whose CVSS vector cannot be read
+	Unread   int     `json:"unread_vectors,omitempty"` // findings without a score whose CVSS vector cannot be read
 }
 
 // floors are the lowest scores of each severity in CVSS 3.1 and 4.0 (the qualitative severity rating scale of their

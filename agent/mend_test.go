@@ -77,4 +77,8 @@ func TestReportThatLeavesSomethingOpenSaysSo(t *testing.T) {
 	if err != nil || out.Summary != "nothing found; "+note || decoded[vulnFacts](t, out.Facts).Notes[0] != note {
 		t.Errorf("%+v, %v", out, err)
 	}
+	j.ticket.Steps[stepVuln] = client.Step{State: out.State, Facts: out.Facts}
+	if out, err = j.assess(t.Context()); err != nil || out.Summary != "no high risk: nothing found; "+note {
+		t.Errorf("the verdict is %q, error %v", out.Summary, err)
+	}
 }

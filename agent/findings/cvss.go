@@ -64,7 +64,7 @@ var metrics = []struct {
 	{"4", "CVSS:4.0/", "VC", []string{"AV", "AC", "AT", "PR", "UI", "VC", "VI", "VA", "SC", "SI", "SA"}},
 }
 
-var vectorPrefix = regexp.MustCompile(`^CVSS[^/#]*[/#]`)
+var vectorPrefix = regexp.MustCompile(`^CVSS(?:V?[0-9.]+)?[:# ]*(?:V?[0-9.]+)?[:/# ]*`)
 
 // baseScore computes the base score of a vector, and says of which version it is; ok is false when it is none. Its metrics, and
 // not its prefix, tell the version, for data bases have the prefix of another one, or none. They have the metrics in any order,

@@ -24,6 +24,9 @@ func TestVectorsInEveryForm(t *testing.T) {
 		"cvss:3.1/av:n/ac:l/pr:n/ui:n/s:u/c:h/i:h/a:h":                        9.8, // in small letters
 		"av:n/ac:l/au:n/c:c/i:c/a:c":                                          10,
 		"CVSS:2.0/AV:N/AC:L/Au:N/C:C/I:C/A:C":                                 10, // with a prefix that version 2 has not
+		"CVSS:AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H":                            9.8,
+		"CVSSv3:AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H":                          9.8,
+		"CVSS:3.1:AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H":                        9.8,
 		"CVSS2#AV:N/AC:L/Au:N/C:C/I:C/A:C":                                    10,
 		"CVSS:3.0/AV:N/AC:L/AT:N/PR:N/UI:N/VC:H/VI:H/VA:H/SC:N/SI:N/SA:N":     9.3, // with another version's
 		"CVSS:4.0/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H":                        9.8,

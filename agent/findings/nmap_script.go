@@ -37,10 +37,17 @@ func (t nmapTable) elem(key string) string {
 // add takes the findings of the scripts that report vulnerabilities: vulners and vulners_enterprise, and those that use
 // NSE's vulns library (ssl-heartbleed, smb-vuln-…, http-vuln-…). at is where the script looked.
 func (s nmapScript) add(at Finding, into *collector) error {
+	failed := strings.HasPrefix(strings.TrimSpace(s.Output), "ERROR")
 	if s.ID != "vulners" && s.ID != "vulners_enterprise" {
+		if failed {
+			into.note(fmt.Sprintf("nmap's script %s failed at %s", s.ID, at.Location))
+		}
+		if strings.HasPrefix(s.ID, "vulscan") && s.Output != "" {
+			into.note("what nmap's script vulscan guesses from names of products is not counted")
+		}
 		return s.vulns(at, into)
 	}
-	if strings.HasPrefix(strings.TrimSpace(s.Output), "ERROR") {
+	if failed {
 		return fmt.Errorf("the script %s failed at %s: %s", s.ID, clean(at.Location, maxPlace), clean(s.Output, maxTitle))
 	}
 	if len(s.Tables) == 0 {

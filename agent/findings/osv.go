@@ -83,6 +83,10 @@ func parseOSV(src *source, into *collector) error {
 	known := fields{
 		"results": func() error { found = true; return d.array(func() error { return osvSource(d, into) }) },
 	}
+	generic := 0
+	known["experimental_generic_findings"] = func() error {
+		return d.array(func() error { generic++; return d.skip() })
+	}
 	for _, name := range []string{"errors", "paths", "version", "metrics", "generated_at", "summary", "plugins_used", "totals"} {
 		known[name] = func() error { foreign = name; return d.skip() } // Semgrep, Bandit and others have results too
 	}
@@ -94,6 +98,9 @@ func parseOSV(src *source, into *collector) error {
 		return errors.New(`it has no "results"`)
 	case foreign != "":
 		return fmt.Errorf("it has %q, which OSV-Scanner does not write", foreign)
+	}
+	if generic > 0 {
+		into.note(fmt.Sprintf("what it found without a package is not counted (experimental_generic_findings: %d)", generic))
 	}
 	return d.end()
 }

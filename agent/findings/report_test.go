@@ -121,6 +121,10 @@ func TestReportNotes(t *testing.T) {
 	for _, tt := range [][3]string{
 		{"grype", `{"matches":[],"alertsByPackage":[{"package":{"name":"a"},"alerts":[{"type":"distro-eol","message":"centos 8 is EOL"}]},{"alerts":[{"type":"distro-eol","message":"centos 8 is EOL"}]}]}`, "Grype warns: centos 8 is EOL"},
 		{"trivy", `{"SchemaVersion":2,"Metadata":{"OS":{"Family":"alpine","Name":"3.9.4","EOSL":true}}}`, "alpine 3.9.4 is not supported any more: what was found since is not known of it"},
+		{"sarif", sarifLog("", `"results":[{"kind":"review"},{"kind":"open"},{"kind":"open","baselineState":"absent"},{"kind":"pass"}]`), "2 results are for a person to decide on (kind open or review), and not counted"},
+		{"osv", `{"results":[],"experimental_generic_findings":[{"Adv":{"ID":{"Reference":"x"}}}]}`, "what it found without a package is not counted (experimental_generic_findings: 1)"},
+		{"nmap", nmapScripts(`<script id="ssl-heartbleed" output="ERROR: Script execution failed (use -d to debug)"/>`), "nmap's script ssl-heartbleed failed at 192.0.2.7"},
+		{"nmap", nmapScripts(`<script id="vulscan" output="VulDB: [1] x"/>`), "what nmap's script vulscan guesses from names of products is not counted"},
 	} {
 		if got := read(t, tt[0], tt[1]).Notes; len(got) != 1 || got[0] != tt[2] {
 			t.Errorf("%s: got %q, want %q", tt[1], got, tt[2])

@@ -19,6 +19,7 @@ type sarifRun struct {
 	results      []result
 	invocations  int
 	overrides    []override
+	left         int    // results that are for a person to decide on
 	unsuccessful bool   // an invocation calls itself so
 	failure      string // what the tool says that went wrong, although it ended well
 
@@ -98,6 +99,9 @@ func parseRun(d *document, into *collector) error {
 	}
 	if err := run.whole(); err != nil {
 		return err
+	}
+	if run.left > 0 {
+		into.note(fmt.Sprintf("%d results are for a person to decide on (kind open or review), and not counted", run.left))
 	}
 	run.index()
 	run.override()

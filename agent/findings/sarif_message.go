@@ -4,6 +4,7 @@
 package findings
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -29,8 +30,12 @@ type message struct {
 	arguments []string
 }
 
+// reference is text that leads to a location of the result (SARIF 2.1.0, section 3.11.6).
+var reference = regexp.MustCompile(`\[([^\[\]]+)\]\([0-9]+\)`)
+
 func (m sarifMessage) message() message {
-	kept := message{text: clean(first(string(m.Text), string(m.Markdown)), maxTemplate), id: clean(string(m.ID), maxID)}
+	text := clean(first(string(m.Text), string(m.Markdown)), maxTemplate)
+	kept := message{text: reference.ReplaceAllString(text, "$1"), id: clean(string(m.ID), maxID)}
 	for _, a := range m.Arguments[:min(len(m.Arguments), 32)] {
 		kept.arguments = append(kept.arguments, clean(a, maxTitle))
 	}

@@ -28,6 +28,7 @@ func TestSARIFMessagesThatAreLookedUp(t *testing.T) {
 		`"ruleId":"R1","message":{"text":"as {0} is","id":"A"}`:                                  "R1 | as {0} is",
 		`"ruleId":"R1","message":{"text":"{0}{","arguments":["{1}","b"]}`:                        "R1 | {1}{",
 		`"ruleId":"R1","message":{"markdown":"*m*"}`:                                             "R1 | *m*",
+		`"ruleId":"R1","message":{"text":"depends on [user input](1), see [b](https://h)"}`:      "R1 | depends on user input, see [b](https://h)",
 		`"ruleId":"R1","message":{}`:                                                             "R1 | short",
 	} {
 		got := shown(t, "sarif", fmt.Sprintf(tool, "{"+message+"}"))

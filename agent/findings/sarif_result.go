@@ -74,7 +74,13 @@ func (run *sarifRun) keep(r *sarifResult) error {
 			return nil
 		}
 	}
-	if r.Kind != "" && r.Kind != "fail" || r.Baseline == "absent" {
+	if r.Baseline == "absent" {
+		return nil
+	}
+	if r.Kind != "" && r.Kind != "fail" {
+		if r.Kind == "open" || r.Kind == "review" {
+			run.left++
+		}
 		return nil
 	}
 	kept := result{
