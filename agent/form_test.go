@@ -19,6 +19,7 @@ func TestWhatAProgramWritesIsReadStrictly(t *testing.T) {
 		`{"findings": [], "error": "no route"}`:                                                             `"error" is not known: it has findings`,
 		`{"findings": [{"id": "A"}], "findings": []}`:                                                       `"findings" stands there twice`,
 		`{"findings": [{"id": "A", "id": "B"}]}`:                                                            `"id" in findings[] stands there twice`,
+		`{"findings": [{"id": "A", "Fixed_in": "2"}]}`:                                                      `"Fixed_in" in findings[] must be written "fixed_in"`,
 		`{"findings": [{"id": "A", "CVSS": 9.8}]}`:                                                          `"CVSS" in findings[] must be written "cvss"`,
 		`{"findings": [{"id": "A", "x": {"y": 1, "y": 2}}]}`:                                                `"y" in findings[].x stands there twice`,
 		`{"findings": [{"id": "A", "x": ` + nested(200) + `}]}`:                                             "it is nested more than 100 deep",

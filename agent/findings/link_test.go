@@ -27,6 +27,7 @@ func TestFixAndLink(t *testing.T) {
 		{"nmap", nmapScripts(`<script id="s"><table key="a"><elem key="title">t</elem><elem key="state">VULNERABLE</elem><table key="refs"><elem>` + advisory + `</elem></table></table></script>`), "", advisory},
 		{"nmap", nmapScripts(`<script id="vulners"><table key="cpe:/a:x:y:1"><table><elem key="id">CVE-2020-0001</elem><elem key="type">cve</elem></table></table></script>`), "", "https://vulners.com/cve/CVE-2020-0001"},
 		{"findings", `{"findings":[{"id":"a","fixed_in":"1.2","url":"` + advisory + `"}]}`, "1.2", advisory},
+		{"findings", `{"findings":[{"id":"a","url":"javascript:alert(1)"}]}`, "", ""},
 		{"findings", `{"findings":[{"id":"a"},{"id":"a","fixed_in":"1.2","url":"` + advisory + `"},{"id":"a","fixed_in":"3","url":"https://example.com/2"}]}`, "1.2", advisory},
 	} {
 		list := read(t, tt.format, tt.in).Findings

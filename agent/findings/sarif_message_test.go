@@ -38,7 +38,7 @@ func TestSARIFMessagesThatAreLookedUp(t *testing.T) {
 	}
 	var two []string
 	for _, argument := range []string{"a", "b", "a"} {
-		two = append(two, `{"ruleId":"R1","message":{"id":"nowhere","arguments":["`+argument+`"]}}`)
+		two = append(two, `{"ruleId":"CVE-2024-1111","message":{"id":"nowhere","arguments":["`+argument+`"]}}`)
 	}
 	if got := shown(t, "sarif", fmt.Sprintf(tool, strings.Join(two, ","))); len(got) != 2 {
 		t.Errorf("arguments tell results apart: got %q", got)
