@@ -38,15 +38,15 @@ func lasting(place string) string {
 		return place
 	}
 	return passing.ReplaceAllStringFunc(place, func(s string) string {
-		if len(s) < 36 && !made(s) {
+		if len(s) < 36 && !madeUp(s) {
 			return s
 		}
 		return "*"
 	})
 }
 
-// made says whether characters are none of a word's: there are some digits among them, or one among letters of both sizes.
-func made(s string) bool {
+// madeUp says whether characters are none of a word's: there are some digits among them, or one among letters of both sizes.
+func madeUp(s string) bool {
 	digits := 0
 	for _, r := range s {
 		if r <= '9' {
