@@ -119,7 +119,7 @@ func evidenceOf(t client.Ticket) (evidence, error) {
 	if err != nil {
 		return e, fmt.Errorf("cannot use the recorded facts of vuln: %w", err)
 	}
-	e.figures, e.findings, e.digest = f.figures, f.Findings, f.Digest
+	e.figures, e.findings, e.digest, e.notes = f.figures, f.Findings, f.Digest, f.Notes
 	e.left, e.omitted, e.unlisted = f.Omitted, append(f.OmittedCVEs.list(), f.OmittedIDs...), f.Unlisted
 	if step, ok := t.Steps[stepIntel]; ok {
 		facts, err := readIntelFacts(step.Facts)
