@@ -150,6 +150,7 @@ type Engine struct {
 	tokens    tokens
 	alarms    *alarms
 	lookout   *lookout
+	damaged   damaged
 
 	draining context.Context // ends with ErrDraining when no new claim is taken
 	drain    context.CancelCauseFunc

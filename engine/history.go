@@ -12,31 +12,88 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// How much of a history is read at once: so many events at first, then as many as have about so many bytes.
+const (
+	historyFirst = 4
+	historyMost  = 512
+	historyBytes = 256 << 10
+)
+
 // History reads a ticket's accepted writes, oldest first, and its refused ones.
 func (e *Engine) History(ctx context.Context, id TicketID) (events, refused []Event, err error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	var log *redis.XMessageSliceCmd
-	var list *redis.StringSliceCmd
-	_, err = e.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
-		log = p.XRange(ctx, e.keys.log(id), "-", "+")
-		list = p.LRange(ctx, e.keys.refused(id), 0, -1)
+	events = []Event{}
+	refused, err = e.EachEvent(ctx, id, func(page []Event) error {
+		events = append(events, page...)
 		return nil
 	})
 	if err != nil {
-		return nil, nil, unavailable(err)
+		return nil, nil, err
 	}
-	if len(log.Val()) == 0 {
-		return nil, nil, fmt.Errorf("%w: nobody has claimed it, or it is older than tickets are kept", ErrTicketNotFound)
+	return events, refused, nil
+}
+
+// EachEvent hands a ticket's accepted writes over page by page, oldest first, and returns the refused ones. Without any it is an
+// ErrTicketNotFound. What each returns ends it, and is returned.
+func (e *Engine) EachEvent(ctx context.Context, id TicketID, each func(page []Event) error) (refused []Event, err error) {
+	if err := e.weigh(ctx, 2*historyBytes); err != nil {
+		return nil, err
 	}
-	events, refused = []Event{}, []Event{}
-	for _, m := range log.Val() {
-		events = append(events, accepted(m))
+	var newest *redis.XMessageSliceCmd
+	var list *redis.StringSliceCmd
+	err = e.within(ctx, func(p redis.Pipeliner, ctx context.Context) {
+		newest = p.XRevRangeN(ctx, e.keys.log(id), "+", "-", 1)
+		list = p.LRange(ctx, e.keys.refused(id), 0, -1)
+	})
+	if err != nil {
+		return nil, err
 	}
+	if len(newest.Val()) == 0 {
+		return nil, fmt.Errorf("%w: nobody has claimed it, or it is older than tickets are kept", ErrTicketNotFound)
+	}
+	end, _, _ := strings.Cut(newest.Val()[0].ID, "-") // with whatever is counted there meanwhile
+	for from, n := "-", int64(historyFirst); ; {
+		var log *redis.XMessageSliceCmd
+		err := e.within(ctx, func(p redis.Pipeliner, ctx context.Context) { log = p.XRangeN(ctx, e.keys.log(id), from, end, n) })
+		if err != nil {
+			return nil, err
+		}
+		page, size := make([]Event, 0, n), 0
+		for _, m := range log.Val() {
+			page = append(page, accepted(m))
+			for _, value := range m.Values {
+				size += len(value.(string))
+			}
+		}
+		if len(page) > 0 {
+			if err := each(page); err != nil {
+				return nil, err
+			}
+		}
+		if int64(len(page)) < n {
+			break
+		}
+		from = "(" + log.Val()[n-1].ID
+		n = min(max(n*historyBytes/int64(max(size, 1)), 1), 2*n, historyMost)
+	}
+	refused = []Event{}
 	for _, entry := range list.Val() {
 		refused = append(refused, refusedEvent(entry))
 	}
-	return events, refused, nil
+	return refused, nil
+}
+
+// within sends commands together, in the time that one call may ask Redis.
+func (e *Engine) within(ctx context.Context, add func(redis.Pipeliner, context.Context)) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	_, err := e.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		add(p, ctx)
+		return nil
+	})
+	if err != nil {
+		return unavailable(err)
+	}
+	return nil
 }
 
 // accepted decodes an entry of a ticket's log; its id is SEQ-0.
@@ -52,7 +109,7 @@ func accepted(m redis.XMessage) Event {
 	return Event{
 		Seq: number(seq), At: millis(text("at")), Event: text("event"), From: State(text("from")), To: State(text("to")),
 		Step: text("step"), Token: number(text("token")), Host: text("host"), Agent: text("agent"), Reason: text("reason"),
-		Facts: data.Facts,
+		Facts: data.Facts, Count: number(text("count")),
 	}
 }
 

@@ -6,18 +6,22 @@ package engine
 import (
 	"context"
 	"encoding/base64"
-	"errors"
-	"fmt"
+	"log/slog"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// A listing reads so many tickets at a time, and at most so many in one call; what is left is behind the cursor.
+// A listing reads so many tickets at a time, at most so many in one call, and ends when it has so many bytes; what is left is behind
+// the cursor.
 const (
 	listBatch = 100
 	listMost  = 2000
+	listBytes = 1 << 20
 )
 
 // TicketQuery selects tickets.
@@ -29,7 +33,8 @@ type TicketQuery struct {
 }
 
 // Tickets lists tickets, the one written last first, without facts. The cursor is empty on the last page. A page may be short
-// or empty and yet have a cursor, when a filter passed over many. A cursor that it did not make is an *InvalidError.
+// or empty and yet have a cursor, when a filter passed over many, or the tickets are large. A cursor that it did not make is an
+// *InvalidError. A ticket that is damaged is left out.
 func (e *Engine) Tickets(ctx context.Context, q TicketQuery) ([]Ticket, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -40,7 +45,10 @@ func (e *Engine) Tickets(ctx context.Context, q TicketQuery) ([]Ticket, string, 
 	if err != nil {
 		return nil, "", err
 	}
-	tickets := []Ticket{}
+	if err := e.weigh(ctx, 2*listBytes); err != nil {
+		return nil, "", err
+	}
+	tickets, size := []Ticket{}, int64(0)
 	for range listMost / listBatch {
 		members, err := e.page(ctx, q.Asset, at)
 		if err != nil {
@@ -56,7 +64,8 @@ func (e *Engine) Tickets(ctx context.Context, q TicketQuery) ([]Ticket, string, 
 				continue
 			}
 			tickets = append(tickets, *found[i])
-			if len(tickets) == q.Limit {
+			size += found[i].bytes
+			if len(tickets) == q.Limit || size > listBytes {
 				if i == len(members)-1 && len(members) < listBatch {
 					return tickets, "", nil
 				}
@@ -87,7 +96,7 @@ func parsePosition(cursor string) (position, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(cursor)
 	score, member, ok := strings.Cut(string(raw), " ")
 	n, numErr := strconv.ParseFloat(score, 64)
-	if err != nil || !ok || numErr != nil {
+	if err != nil || !ok || numErr != nil || math.IsNaN(n) || math.IsInf(n, 0) {
 		return position{}, &InvalidError{"cursor", "is not one that a listing gave"}
 	}
 	return position{n, member}, nil
@@ -124,52 +133,115 @@ func (e *Engine) page(ctx context.Context, a Asset, at position) ([]redis.Z, err
 	}
 }
 
-// readAll reads tickets in one pipeline; nil for one that is gone. The holder is read beside the ticket, not with it.
+// damaged is the ticket that could not be read last, for the log.
+type damaged struct {
+	mu   sync.Mutex
+	said said // guarded by mu
+}
+
+func (d *damaged) warn(log *slog.Logger, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.said.warn(log, "a ticket is left out of the listings", err)
+}
+
+// listed is a ticket of a listing on its way.
+type listed struct {
+	id     TicketID
+	names  *redis.StringSliceCmd
+	wanted []string
+	fields *redis.SliceCmd
+	lock   *redis.StringCmd
+	left   *redis.DurationCmd
+	grant  *redis.SliceCmd
+}
+
+// readAll reads tickets without facts and bodies, in two trips: which fields each has, then those that are listed. nil is one that is
+// gone or damaged. The holder is read beside the ticket, not with it.
 func (e *Engine) readAll(ctx context.Context, a Asset, members []redis.Z) ([]*Ticket, error) {
-	if len(members) == 0 {
-		return nil, nil
-	}
-	type pending struct {
-		id     TicketID
-		fields *redis.MapStringStringCmd
-		lock   *redis.StringCmd
-		left   *redis.DurationCmd
-		grant  *redis.SliceCmd
-	}
-	asked := make([]pending, len(members))
-	pipe := e.redis.Pipeline()
-	for i, m := range members {
-		id := TicketID{a, m.Member.(string)}
-		if a == "" {
-			var err error
-			if id, err = ParseTicketID(m.Member.(string)); err != nil {
-				return nil, fmt.Errorf("cannot read the index of tickets: %w", err)
+	asked := make([]listed, len(members))
+	err := e.together(ctx, func(pipe redis.Pipeliner) {
+		for i, m := range members {
+			id, err := TicketID{a, m.Member.(string)}, error(nil)
+			if a == "" {
+				if id, err = ParseTicketID(m.Member.(string)); err != nil {
+					continue
+				}
 			}
+			asked[i] = listed{id: id, names: pipe.HKeys(ctx, e.keys.ticket(id))}
 		}
-		asked[i] = pending{
-			id: id, fields: pipe.HGetAll(ctx, e.keys.ticket(id)), lock: pipe.Get(ctx, e.keys.lock(id.Asset)),
-			left:  pipe.PTTL(ctx, e.keys.lock(id.Asset)),
-			grant: pipe.HMGet(ctx, e.keys.grant(id.Asset), "nonce", "ticket", "host", "agent", "at", "forced", "token"),
-		}
+	})
+	if err != nil {
+		return nil, err
 	}
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-		return nil, unavailable(err)
+	err = e.together(ctx, func(pipe redis.Pipeliner) {
+		for i := range asked {
+			one := &asked[i]
+			if one.names == nil || len(one.names.Val()) == 0 {
+				continue
+			}
+			one.wanted = listedFields(one.names.Val())
+			one.fields = pipe.HMGet(ctx, e.keys.ticket(one.id), one.wanted...)
+			one.lock, one.left = pipe.Get(ctx, e.keys.lock(one.id.Asset)), pipe.PTTL(ctx, e.keys.lock(one.id.Asset))
+			one.grant = pipe.HMGet(ctx, e.keys.grant(one.id.Asset), "nonce", "ticket", "host", "agent", "at", "forced", "token")
+		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	tickets := make([]*Ticket, len(members))
-	for i, p := range asked {
-		if len(p.fields.Val()) == 0 {
+	for i, one := range asked {
+		if one.fields == nil || len(one.fields.Val()) == 0 {
 			continue
 		}
-		s := snapshot{fields: p.fields.Val(), lock: p.lock.Val(), left: max(p.left.Val(), 0).Milliseconds()}
-		s.setGrant((reply{rest: []any{p.grant.Val()}}).texts(0))
-		t, err := s.ticket(p.id)
+		t, err := one.ticket()
 		if err != nil {
-			return nil, err
+			e.damaged.warn(e.log, err)
+			continue
 		}
-		t.dropFacts()
 		tickets[i] = &t
 	}
 	return tickets, nil
+}
+
+// together sends what is added to a pipeline. What Redis says to one command is that command's; only no answer is an error.
+func (e *Engine) together(ctx context.Context, add func(redis.Pipeliner)) error {
+	pipe := e.redis.Pipeline()
+	add(pipe)
+	cmds, _ := pipe.Exec(ctx)
+	for _, cmd := range cmds {
+		if err := cmd.Err(); err != nil && transient(err) {
+			return unavailable(err)
+		}
+	}
+	return nil
+}
+
+// listedFields are the fields that a listing needs of those that a ticket has.
+func listedFields(names []string) []string {
+	var wanted []string
+	for _, name := range names {
+		kind, _, _ := strings.Cut(name, ".")
+		large := kind == "steps" || name == "notification"
+		if kind != "body" && kind != "digest" && !(large && slices.Contains(names, "brief."+name)) {
+			wanted = append(wanted, name)
+		}
+	}
+	return wanted
+}
+
+func (l *listed) ticket() (Ticket, error) {
+	s := snapshot{fields: make(map[string]string, len(l.wanted)), lock: l.lock.Val(), left: max(l.left.Val(), 0).Milliseconds()}
+	for i, value := range l.fields.Val() {
+		if text, ok := value.(string); ok {
+			s.fields[strings.TrimPrefix(l.wanted[i], "brief.")] = text
+		}
+	}
+	s.setGrant((reply{rest: []any{l.grant.Val()}}).texts(0))
+	t, err := s.ticket(l.id)
+	t.dropFacts()
+	t.bytes = bytesOf(s.fields)
+	return t, err
 }
 
 func (t *Ticket) dropFacts() {

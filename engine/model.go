@@ -88,6 +88,8 @@ type Ticket struct {
 
 	Intent string // the current intent's id
 	Owner  string // identity of the daemon that answers for it in NOTIFYING
+
+	bytes int64 // as it was read for a listing
 }
 
 // Step is a recorded result; its JSON is what stands in Redis.
@@ -141,7 +143,7 @@ type Event struct {
 	Agent  string
 	Reason string
 	Facts  json.RawMessage
-	Count  int64 // of a refused write
+	Count  int64 // of a refused write, and of an accepted one that stands for several; else 0
 }
 
 // Next is one thing that may come next: a step with the states it may lead to, or notify or finish.

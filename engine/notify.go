@@ -100,6 +100,13 @@ func (e *Engine) accept(ctx context.Context, c *claim, r NotificationRequest, ch
 	for _, ch := range channels {
 		args = append(args, ch.Name, ch.Type, flag(ch.AtMostOnce), in.Channels[ch.Name].Body)
 	}
+	short := Notification{r.Title, r.Text, r.Severity, json.RawMessage("{}"), names(channels), in.At}
+	listed, err := brief(r.Facts, short)
+	if err != nil {
+		e.discard(in.Ref)
+		return WriteResult{}, err
+	}
+	args = append(args, listed)
 	reply, err := e.write(ctx, c, notifyScript, refusal{Event: "notifying", To: Notifying}, args...)
 	if errors.Is(err, ErrStoreUnavailable) {
 		return WriteResult{}, err
@@ -174,14 +181,18 @@ func (e *Engine) channels(flow string, r NotificationRequest) ([]Channel, error)
 }
 
 func (e *Engine) channelNames() string {
-	var names []string
-	for _, ch := range e.Channels {
-		names = append(names, ch.Name)
-	}
-	if len(names) == 0 {
+	if len(e.Channels) == 0 {
 		return "none"
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(names(e.Channels), ", ")
+}
+
+func names(channels []Channel) []string {
+	all := []string{}
+	for _, ch := range channels {
+		all = append(all, ch.Name)
+	}
+	return all
 }
 
 // requestDigest tells whether a later call asks for the same content.

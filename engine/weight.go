@@ -39,3 +39,14 @@ func bytesOf(fields map[string]string) (n int64) {
 	}
 	return n
 }
+
+// short is up to how many bytes of facts a record is read for a listing, which does not show them.
+const short = 1 << 10
+
+// brief is a record without its facts, for listings; empty when they are short.
+func brief(facts []byte, without any) (string, error) {
+	if len(facts) <= short {
+		return "", nil
+	}
+	return encode(without)
+}

@@ -51,13 +51,19 @@ func (e *Engine) Step(ctx context.Context, id string, uid uint32, r StepRequest)
 	if r.Facts == nil {
 		r.Facts = json.RawMessage("{}")
 	}
-	record, err := encode(Step{r.State, r.Summary, c.token, e.Host, time.Now().Round(time.Millisecond).UTC(), r.Facts})
+	result := Step{r.State, r.Summary, c.token, e.Host, time.Now().Round(time.Millisecond).UTC(), r.Facts}
+	record, err := encode(result)
 	if err != nil {
 		return WriteResult{}, &InvalidError{"facts", "must be a JSON object"}
 	}
+	result.Facts = json.RawMessage("{}")
+	listed, err := brief(r.Facts, result)
+	if err != nil {
+		return WriteResult{}, err
+	}
 	from := c.flow.from(r.Step, r.State)
 	reply, err := e.write(ctx, c, stepScript, refusal{Event: "step", Step: r.Step, To: r.State},
-		r.Step, string(r.State), factsDigest(r.State, r.Facts), record, from.String(), from.without(r.State).String(), r.Summary, rand.Text())
+		r.Step, string(r.State), factsDigest(r.State, r.Facts), record, from.String(), from.without(r.State).String(), r.Summary, rand.Text(), listed)
 	if err != nil {
 		return WriteResult{}, err
 	}

@@ -6,9 +6,12 @@ package sockapi
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
+	"os"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -19,6 +22,8 @@ type answer struct {
 	body   any          // encoded as JSON, by itself if it is an appender
 	text   string       // instead: plain text
 	page   http.Handler // instead: writes all by itself
+
+	stream func(io.Writer) error // instead: writes JSON bit by bit
 }
 
 // encoder is a buffer with a JSON encoder on it. They are pooled, as encoding is what a read of a ticket costs.
@@ -67,6 +72,36 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, a answer) int {
 		return s.writeJSON(w, a.status, "application/json", a.body)
 	}
 	return a.status
+}
+
+// streamTime is how long an answer may take that is sent bit by bit.
+const streamTime = time.Minute
+
+// stream sends an answer as it is made. An error before its first byte is the call's; begun says whether there was one.
+func (s *Server) stream(w http.ResponseWriter, a answer) (begun bool, err error) {
+	out := &begins{ResponseWriter: w, status: a.status, until: time.Now().Add(streamTime)}
+	err = a.stream(out)
+	return out.begun, err
+}
+
+// begins writes a header before the first byte.
+type begins struct {
+	http.ResponseWriter
+	status int
+	begun  bool
+	until  time.Time
+}
+
+func (b *begins) Write(p []byte) (int, error) {
+	if !b.begun {
+		b.begun = true
+		b.Header().Set("Content-Type", "application/json")
+		b.WriteHeader(b.status)
+	}
+	if time.Now().After(b.until) {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return b.ResponseWriter.Write(p)
 }
 
 // writeProblem sends an error answer and returns its status.

@@ -34,7 +34,7 @@ type Engine interface {
 	Finish(ctx context.Context, id string, uid uint32, summary string) (engine.Ticket, error)
 	Release(ctx context.Context, id string, uid uint32) error
 	Ticket(ctx context.Context, id engine.TicketID) (engine.Ticket, error)
-	History(ctx context.Context, id engine.TicketID) (events, refused []engine.Event, err error)
+	EachEvent(ctx context.Context, id engine.TicketID, each func(page []engine.Event) error) (refused []engine.Event, err error)
 	Tickets(ctx context.Context, q engine.TicketQuery) (tickets []engine.Ticket, cursor string, err error)
 	Break(ctx context.Context, a engine.Asset, by, reason string) error
 	Force(ctx context.Context, id, by string) error
@@ -257,8 +257,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.conn.dropBody()
 	}
 	c.leaveBody(w)
-	code := statusLeft
+	code, streamed := statusLeft, false
+	if err == nil && a.stream != nil {
+		streamed, err = s.stream(w, a)
+	}
 	switch {
+	case streamed && err == nil:
+		code = a.status
+	case streamed: // it ends without an end, which no client takes for one
+		s.metrics.observe(name, r.Method, code, time.Since(start))
+		panic(http.ErrAbortHandler)
 	case err == nil:
 		code = s.write(w, r, a)
 	case !left(r.Context(), err):

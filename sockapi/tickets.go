@@ -4,6 +4,7 @@
 package sockapi
 
 import (
+	"io"
 	"net/http"
 	"time"
 
@@ -20,8 +21,32 @@ func ticketAnswer(t engine.Ticket, err error) (answer, error) {
 }
 
 func getHistory(s *Server, c *call, _, _ none) (answer, error) {
-	events, refused, err := s.engine.History(c.request.Context(), c.ticket)
-	return answer{status: http.StatusOK, body: &client.History{Events: wireEvents(events), Refused: wireEvents(refused)}}, err
+	return answer{status: http.StatusOK, stream: func(w io.Writer) error {
+		e := encoders.Get().(*encoder)
+		defer e.free()
+		before := `{"events":[`
+		refused, err := s.engine.EachEvent(c.request.Context(), c.ticket, func(page []engine.Event) error {
+			for _, one := range wireEvents(page) {
+				e.buf.WriteString(before)
+				before = ","
+				if err := e.json.Encode(one); err != nil {
+					return err
+				}
+			}
+			_, err := e.buf.WriteTo(w)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		e.buf.WriteString(`],"refused":`)
+		if err := e.json.Encode(wireEvents(refused)); err != nil {
+			return err
+		}
+		e.buf.WriteString("}\n")
+		_, err = e.buf.WriteTo(w)
+		return err
+	}}, nil
 }
 
 // listLimit is how many tickets a page has when none is asked for.

@@ -154,7 +154,7 @@ func (w *redisWork) record(ctx context.Context, h *held, r client.StepRequest) (
 		anew = "," // the arrow stays in its state
 	}
 	fields, _, err := w.call(ctx, w.step, h, refusal("step", h.token), r.Step, r.State, hex.EncodeToString(digest[:]), string(record),
-		from[r.Step], anew, r.Summary, rand.Text())
+		from[r.Step], anew, r.Summary, rand.Text(), "")
 	return fields, err
 }
 

@@ -35,20 +35,70 @@ local function terminal(state)
   return state == 'FINISHED' or state == 'FAILED'
 end
 
--- event appends an accepted write to the ticket's log; its number is the ticket's revision.
+-- What an agent can have written without end, and how many events a log has from which on that is only counted.
+local ENDLESS, MOST = ',claimed,released,lost,failure,', 1000
+
+local function pairs_of(list)
+  local t = {}
+  for i = 1, #list, 2 do
+    t[list[i]] = list[i + 1]
+  end
+  return t
+end
+
+-- folded is the id and the count of an event that takes the place of the last one of its log, or nil: the same failure again, and in
+-- a log that is full whatever is endless after what is endless.
+local function folded(ticket, log, name, more)
+  local full = tonumber(redis.call('HGET', ticket, 'revision') or 0) >= MOST
+  if not full and name ~= 'failure' then
+    return nil
+  end
+  local last = redis.call('XREVRANGE', log, '+', '-', 'COUNT', 1)[1]
+  local was = last and pairs_of(last[2])
+  if not was or not (full and within(ENDLESS, was.event)) then
+    if not was or was.event ~= name then
+      return nil
+    end
+    for field, value in pairs(pairs_of(more)) do
+      if was[field] ~= value then
+        return nil
+      end
+    end
+  end
+  redis.call('XDEL', log, last[1])
+  local seq, n = string.match(last[1], '^(%d+)-(%d+)$')
+  return string.format('%s-%.0f', seq, n + 1), string.format('%.0f', (was.count or 1) + 1)
+end
+
+-- event appends an accepted write to the ticket's log; its number is the ticket's revision. One that is folded keeps the number of
+-- the last, and counts it.
 local function event(ticket, log, name, from, to, ...)
-  local seq = string.format('%.0f', redis.call('HINCRBY', ticket, 'revision', 1))
+  local id, count
+  if within(ENDLESS, name) then
+    id, count = folded(ticket, log, name, {...})
+  end
   redis.call('HSET', ticket, 'updated_at', NOW)
+  if id then
+    redis.call('XADD', log, id, 'at', NOW, 'event', name, 'from', from, 'to', to, 'count', count, ...)
+    return
+  end
+  local seq = string.format('%.0f', redis.call('HINCRBY', ticket, 'revision', 1))
   redis.call('XADD', log, seq .. '-0', 'at', NOW, 'event', name, 'from', from, 'to', to, ...)
+end
+
+-- brief keeps a record without its facts beside it, for listings: the last of ARGV, or '' when the record is short.
+local function brief(name)
+  if ARGV[#ARGV] ~= '' then
+    redis.call('HSET', TICKET, 'brief.' .. name, ARGV[#ARGV])
+  else
+    redis.call('HDEL', TICKET, 'brief.' .. name)
+  end
 end
 
 -- came is from where the caller's own last write of these names led, for one that is run again because its answer was lost.
 local function came(token, name, other)
   for _, entry in ipairs(redis.call('XREVRANGE', LOG, '+', '-', 'COUNT', 5)) do
-    local e = {}
-    for i = 1, #entry[2], 2 do
-      e[entry[2][i]] = entry[2][i + 1]
-    end
+    local e = pairs_of(entry[2])
     if e.token == token and (e.event == name or e.event == other) then
       return e.from
     end

@@ -5,6 +5,7 @@
 -- ARGV  12 id of the intent  13 identity of the daemon  14 the content, JSON  15 digest of what was asked for  16 states from
 --       which the flow leads to NOTIFYING  17 number of channels  from 18 on: name, type, '1' if at_most_once,
 --       body, of each
+--       and last the content without facts, or ''
 -- Reply {OK, ticket, from}  {REPLAYED, ticket} accepted before  {STALE}  {CONFLICT, ticket} accepted from this claim with another
 --       content  {ILLEGAL, ticket}
 
@@ -41,6 +42,7 @@ redis.call('HSET', TICKET, 'channels', table.concat(names, ' '))
 if redis.call('HGET', TICKET, 'failure_step') == 'notify' then
   redis.call('HDEL', TICKET, 'failure', 'failure_step', 'failure_count')
 end
+brief('notification')
 event(TICKET, LOG, 'notifying', state, 'NOTIFYING', 'token', TOKEN, 'host', HOST, 'agent', AGENT, 'data', ARGV[14])
 touch('NOTIFYING')
 return {OK, redis.call('HGETALL', TICKET), state}

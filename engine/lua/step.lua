@@ -4,6 +4,7 @@
 -- step: a step's result, recorded once. (G2, G4, G5)
 -- ARGV  12 step  13 state that it leads to  14 digest of state and facts  15 the record, JSON  16 states from which the flow
 --       leads there by this step  17 those of them from which a step recorded otherwise may be recorded anew  18 summary  19 id of the request
+--       and last the record without facts, or ''
 -- Reply {OK, ticket, from}  {REPLAYED, ticket, from, '' unless it is this very call that recorded it}  {STALE}
 --       {CONFLICT, ticket}  {ILLEGAL, ticket}
 
@@ -32,6 +33,7 @@ end
 if t[3] == step then
   redis.call('HDEL', TICKET, 'failure', 'failure_step', 'failure_count')
 end
+brief('steps.' .. step)
 event(TICKET, LOG, 'step', state, to, 'step', step, 'token', TOKEN, 'host', HOST, 'agent', AGENT, 'data', ARGV[15])
 touch(to)
 return {OK, redis.call('HGETALL', TICKET), state}

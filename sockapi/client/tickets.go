@@ -89,7 +89,7 @@ type Event struct {
 	Agent  string          `json:"agent" doc:"pid/uid of the agent, or the daemon's part that wrote."`
 	Reason string          `json:"reason"`
 	Facts  json.RawMessage `json:"facts,omitempty" doc:"In a single ticket's history only."`
-	Count  int64           `json:"count,omitempty" doc:"Of a refused write: how often it came."`
+	Count  int64           `json:"count,omitempty" doc:"How often it came, of a refused write and of an accepted one that stands for several: the same failure again and again, or, once a history has 1,000 events, whatever an agent can repeat without end."`
 }
 
 // StepRequest is the body of POST /v1/claims/{id}/steps.
