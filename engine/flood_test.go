@@ -11,8 +11,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/picketd/picket/outbox"
 )
 
 func fat(size int) json.RawMessage {
@@ -222,5 +225,36 @@ func TestCursorIsANumber(t *testing.T) {
 		if _, err := parsePosition(base64.RawURLEncoding.EncodeToString([]byte(score + " a/t"))); !errors.As(err, &invalid) {
 			t.Errorf("%q: %v", score, err)
 		}
+	}
+}
+
+// TestFloodedTicketHoldsUpNoOther: staged intents are settled whatever calls wait on another ticket.
+func TestFloodedTicketHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	e := f.frozen("one")
+	for i := range 2 * settleOnce {
+		stage(t, e, TicketID{"flooded", "t"}, fmt.Sprint("f", i))
+	}
+	stage(t, e, TicketID{"other", "t"}, "o")
+	leave := e.calls.enter("flooded/t") // a call that does not end
+	defer leave()
+	if err := e.settleStaged(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := e.box.Ticket("other/t"); err != nil || len(left) > 0 {
+		t.Errorf("the other ticket's intent is not settled: %v, %v", left, err)
+	}
+}
+
+// stage stages an intent whose NOTIFYING write never comes.
+func stage(t *testing.T, e *Engine, id TicketID, intent string) {
+	t.Helper()
+	err := e.box.Stage(outbox.Intent{
+		Ref: outbox.Ref{Ticket: id.String(), ID: intent}, Asset: string(id.Asset), Task: id.Task, Run: 1, Key: id.Key(1),
+		Origin: outbox.Staged, At: time.Now(), Nonce: "gone", Channels: map[string]outbox.Delivery{"ops": {Type: "webhook", Status: outbox.Pending}},
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -59,6 +59,17 @@ func (c *calls) enter(ticket string) (leave func()) {
 	}
 }
 
+// enterIdle is enter for a ticket that has no call under way or waiting; false: it has, and that settles it first.
+func (c *calls) enterIdle(ticket string) (leave func(), ok bool) {
+	c.mu.Lock()
+	busy := c.byTicket[ticket] != nil
+	c.mu.Unlock()
+	if busy {
+		return nil, false
+	}
+	return c.enter(ticket), true
+}
+
 // settleLoop settles what crashes and lost replies left: staged intents, and hints. It begins at once, with what an earlier run
 // of the daemon left.
 func (e *Engine) settleLoop(ctx context.Context) {
@@ -89,7 +100,11 @@ func (e *Engine) settleStaged(ctx context.Context) error {
 	g.SetLimit(settleOnce)
 	for _, in := range staged {
 		g.Go(func() error {
-			defer e.calls.enter(in.Ticket)()
+			leave, idle := e.calls.enterIdle(in.Ticket)
+			if !idle {
+				return nil
+			}
+			defer leave()
 			if ctx.Err() == nil {
 				e.settleTicket(ctx, TicketID{Asset(in.Asset), in.Task})
 			}

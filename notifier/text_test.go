@@ -50,7 +50,7 @@ func in(language string, mentions ...string) func(*ChannelConfig) {
 func TestWhatRobotsAreSent(t *testing.T) {
 	t.Parallel()
 	id := shortID(someMessage.Key)
-	if !strings.HasPrefix(webhookID(someMessage.Key), "msg_"+id) || len(id) != 8 {
+	if !strings.HasPrefix(webhookID(someMessage.Key), "msg_"+id) || len(id) != 32 {
 		t.Errorf("%s does not begin with %s", webhookID(someMessage.Key), id)
 	}
 	en := `CVE-2026-1\nCVE-2026-2\n\nTicket: web-01/w48\nTime: 2026-11-29 08:00:00 UTC\nID: ` + id

@@ -75,8 +75,9 @@ func keyed(key string) http.Header {
 // and without the dots that part a signature's text.
 func webhookID(key string) string { return "msg_" + digest(key)[:32] }
 
-// shortID is what people recognise a notification by, when it reached them twice: the first digits of its webhook-id.
-func shortID(key string) string { return digest(key)[:8] }
+// shortID is what people recognise a notification by, when it reached them twice: the digits of its webhook-id. Fewer could be made to
+// agree with another notification's by whoever chooses assets and tasks.
+func shortID(key string) string { return digest(key)[:32] }
 
 func digest(key string) string {
 	sum := sha256.Sum256([]byte(key))

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // TestRefusedBeforeItsBodyCame: a call that is refused for its path or its caller is answered at once, and its connection ends,
@@ -95,5 +96,42 @@ func TestUnreadAnswerEnds(t *testing.T) {
 		}
 	case <-time.After(3 * writeTime):
 		t.Error("it waits on")
+	}
+}
+
+// TestAgentsAreNotToldTheConfiguration: what is unwise in it, with the paths of files that can be read, is for root and admins.
+func TestAgentsAreNotToldTheConfiguration(t *testing.T) {
+	t.Parallel()
+	const path = "/etc/picket/readable.secret"
+	warnings := []client.Warning{{Name: configuration, Message: path}, {Name: configuration, Message: path}, {Name: "outbox", Message: "full"}}
+	gid := uint32(3200)
+	h := serve(t, Config{
+		AdminGID: &gid, Status: func() client.Status { return client.Status{Warnings: warnings} },
+		Warnings: func() []client.Warning { return warnings },
+	})
+	for _, call := range []string{"/v1/status", "/readyz?verbose"} {
+		for peer, told := range map[string]bool{"root": true, "admin": true, "agent": false} {
+			p := map[string]engine.Peer{"root": {}, "admin": {UID: 1, Groups: []uint32{gid}}, "agent": {UID: 1000}}[peer]
+			body := h.asPeer(p, "GET", call, "").body
+			if strings.Contains(body, path) != told || !strings.Contains(body, configuration) || !strings.Contains(body, "full") {
+				t.Errorf("%s is told by %s: %s", peer, call, body)
+			}
+		}
+	}
+	if warnings[0].Message != path {
+		t.Error("what is hidden from one is hidden from all")
+	}
+}
+
+// TestLongNumbers: a number that Python's json could not read is refused, wherever it stands.
+func TestLongNumbers(t *testing.T) {
+	t.Parallel()
+	for n, ok := range map[int]bool{maxDigits: true, maxDigits + 1: false, 5000: false} {
+		for _, form := range []string{`{"facts":{"n":%s}}`, `{"facts":{"a":[1,{"n":-%.0s1,"m":%[1]s}]}}`} {
+			_, err := members([]byte(fmt.Sprintf(form, strings.Repeat("9", n))))
+			if (err == nil) != ok {
+				t.Errorf("%d digits in %s: %v", n, form, err)
+			}
+		}
 	}
 }

@@ -17,6 +17,7 @@ const (
 	maxBody   = 1 << 20   // bytes
 	maxFacts  = 512 << 10 // bytes
 	maxLevels = 64        // of facts; the object itself is the first
+	maxDigits = 1000      // of a number, with its sign, point and exponent; Python's json reads no integer of more than 4,300
 )
 
 // member is a field of the body's object, with the bytes of its value.
@@ -97,8 +98,12 @@ func (s *scanner) value(level int) error {
 		_, err := s.text()
 		return err
 	}
+	start := s.pos
 	for s.pos < len(s.body) && bytes.IndexByte([]byte(",]} \t\r\n"), s.body[s.pos]) < 0 {
 		s.pos++
+	}
+	if s.pos-start > maxDigits {
+		return invalid(location("body", s.field), fmt.Sprintf("has a number of more than %d characters; write it as a string", maxDigits))
 	}
 	return nil
 }

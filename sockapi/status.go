@@ -6,13 +6,32 @@ package sockapi
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/picketd/picket/sockapi/client"
 )
 
-func status(s *Server, _ *call, _, _ none) (answer, error) {
+// configuration is the name of the warnings that may say which files can be read by whom.
+const configuration = "configuration"
+
+// visible leaves out of warnings what only root and admins need to know.
+func (s *Server) visible(c *call, warnings []client.Warning) []client.Warning {
+	if s.isAdmin(c.peer) {
+		return warnings
+	}
+	warnings = slices.Clone(warnings)
+	for i := range warnings {
+		if warnings[i].Name == configuration {
+			warnings[i].Message = "something in the configuration is unwise; root and admins are told what, and the daemon's log says it"
+		}
+	}
+	return slices.CompactFunc(warnings, func(a, b client.Warning) bool { return a.Name == configuration && b.Name == configuration })
+}
+
+func status(s *Server, c *call, _, _ none) (answer, error) {
 	st := s.status()
+	st.Warnings = s.visible(c, st.Warnings)
 	return answer{status: http.StatusOK, body: &st}, nil
 }
 
@@ -39,7 +58,7 @@ func readyz(s *Server, c *call, q readyQuery, _ none) (answer, error) {
 		a = answer{status: http.StatusServiceUnavailable, text: "not ready: " + strings.Join(failed, "; ") + "\n"}
 	}
 	if q.Verbose && s.warnings != nil {
-		body.Warnings = append(body.Warnings, s.warnings()...)
+		body.Warnings = append(body.Warnings, s.visible(c, s.warnings())...)
 	}
 	if q.Verbose {
 		a.text, a.body = "", &body
