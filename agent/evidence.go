@@ -156,6 +156,7 @@ func (e *evidence) take(facts intelFacts) {
 			f.Severity = old.Severity
 		}
 		f.CVSS, f.EPSS, f.KEV = max(f.CVSS, old.CVSS), max(f.EPSS, old.EPSS), f.KEV || old.KEV
+		f.FixedIn, f.URL = orElse(f.FixedIn, old.FixedIn), orElse(f.URL, old.URL)
 		*e.of(old.Severity)--
 		*e.of(f.Severity)++
 		e.findings[i] = f
