@@ -266,7 +266,7 @@ func (j *job) send(until time.Duration) (sent bool) {
 	}})
 	j.n.metrics.seconds.WithLabelValues(j.name).Observe(time.Since(began).Seconds())
 	if j.n.ctx.Err() == nil { // what a stop cut off says nothing about the receiver
-		open := j.ch.breaker.report(r.Status == outbox.Sent || r.Status == outbox.Dead, time.Now())
+		open := j.ch.breaker.report(r.Status == outbox.Sent || r.Status == outbox.Dead || r.Partly, time.Now())
 		j.n.metrics.breaker(j.name, open)
 	}
 	j.conclude(r)

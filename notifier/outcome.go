@@ -30,6 +30,7 @@ type Result struct {
 	// Doubtful goes with Pending: whoever answered need not know whether it was accepted. An at_most_once channel is not
 	// tried again then.
 	Doubtful   bool
+	Partly     bool          // some recipients have it, and the receiver takes more: it is not its failure
 	RetryAfter time.Duration // as the receiver wished, or 0
 	Error      string        // without secrets; when sent, empty or who did not get it
 }

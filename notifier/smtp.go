@@ -44,7 +44,7 @@ func (m *mailer) Send(ctx context.Context, d Delivery) Result {
 			if len(got) == 0 || len(left) > 0 && time.Since(date) <= patience {
 				r := m.failed(ctx, o.why, offered, m.shown+" does not take the recipients")
 				if len(left) > 0 {
-					r.Status = outbox.Pending
+					r.Status, r.Partly = outbox.Pending, len(got) > 0
 				}
 				return m.partly(r, got, to, left, refused)
 			}
