@@ -56,6 +56,26 @@ func TestMoreRecipientsThanATransactionTakes(t *testing.T) {
 	}
 }
 
+// A server that counts on until RSET, or as long as the connection lasts, gives nobody a reason to be left out, though it is late.
+func TestAServerThatCountsRecipientsLonger(t *testing.T) {
+	t.Parallel()
+	for counts, attempts := range map[string]int{"RSET": 1, "EHLO": 3} {
+		s := newMailServer(t, func(s *mailServer) { s.most, s.full, s.counts = 3, "452 4.5.3 too many", counts })
+		m := s.mailer(t, toMany(8))
+		d := Delivery{Key: "k", Body: []byte(rendered(t, m, someMessage))}
+		d.Took = func(all []string) { d.Taken = all }
+		for n := 1; ; n++ {
+			got := m.Send(t.Context(), d)
+			if n == attempts && (got != sentResult || !eachOnce(s.copies(), 8)) || n > attempts {
+				t.Errorf("until %s: in the end it is %+v, to %v", counts, got, s.copies())
+			}
+			if got.Status != outbox.Pending {
+				break
+			}
+		}
+	}
+}
+
 // Who has the mail is in the outbox before the next transaction begins. An attempt that ends there, and a new process, goes on
 // with the others.
 func TestWhoHasAMailDoesNotGetItAgain(t *testing.T) {

@@ -34,14 +34,20 @@ func (m *mailer) Send(ctx context.Context, d Delivery) Result {
 		return m.partly(m.failed(ctx, err, greeted, "cannot reach "+m.shown), got, to, left, nil)
 	}
 	var refused []string
-	for len(left) > 0 {
+	for round := 0; len(left) > 0; round++ {
+		if round > 0 { // some servers count on until they are told
+			if err := say(c, 250, "RSET"); err != nil && (smtpCode(err) == 0 || smtpCode(err) == 421) {
+				return m.partly(m.failed(ctx, err, offered, m.shown+" takes no further mail"), got, to, left, refused)
+			}
+		}
 		o, failed := m.transact(ctx, c, conn, from, left, d.Body)
 		if failed != nil {
 			return m.partly(*failed, got, to, left, refused)
 		}
 		refused, left = append(refused, o.refused...), o.left
 		if len(o.taken) == 0 {
-			if len(got) == 0 || len(left) > 0 && time.Since(date) <= patience {
+			// On a connection that has carried a mail it may be the server's limit, and is no reason to leave anybody out.
+			if len(got) == 0 || len(left) > 0 && (round > 0 || time.Since(date) <= patience) {
 				r := m.failed(ctx, o.why, offered, m.shown+" does not take the recipients")
 				if len(left) > 0 {
 					r.Status, r.Partly = outbox.Pending, len(got) > 0

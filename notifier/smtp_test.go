@@ -5,6 +5,7 @@ package notifier
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -32,6 +33,7 @@ type mailServer struct {
 	slow    map[string]time.Duration // before an answer
 	most    int                      // recipients that a transaction may have; 0: any number
 	full    string                   // what the others are answered
+	counts  string                   // the command that begins the count anew: MAIL unless set
 	answers map[string]string        // by the beginning of a command, "." for the mail's end; "hang up" and "hang" do that
 	got     []gotMail
 }
@@ -145,6 +147,7 @@ func (s *mailServer) serve(c net.Conn) {
 		return
 	}
 	var m gotMail
+	asked := 0
 	for {
 		line, err := r.ReadString('\n')
 		if err != nil {
@@ -152,6 +155,9 @@ func (s *mailServer) serve(c net.Conn) {
 		}
 		line = strings.TrimRight(line, "\r\n")
 		word, rest, _ := strings.Cut(line, " ")
+		if word == cmp.Or(s.counts, "MAIL") {
+			asked = 0
+		}
 		switch word {
 		case "EHLO":
 			extensions := "250-mail.example.com\r\n"
@@ -171,11 +177,13 @@ func (s *mailServer) serve(c net.Conn) {
 			login, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(rest, "PLAIN "))
 			m.user = strings.ReplaceAll(string(login), "\x00", "/")
 			reply(line, "235 welcome")
+		case "RSET":
+			reply(line, "250 ok")
 		case "MAIL":
 			m.from, m.to = rest, nil
 			reply(line, "250 ok")
 		case "RCPT":
-			if s.most > 0 && len(m.to) == s.most {
+			if asked++; s.most > 0 && asked > s.most {
 				reply(line, s.full)
 			} else if reply(line, "250 ok") {
 				m.to = append(m.to, rest)
