@@ -35,7 +35,7 @@ func (e *Engine) Attempt(ctx context.Context, a outbox.Attempt) (outbox.Answer, 
 	id := TicketID{Asset(a.Asset), a.Task}
 	r, err := e.deliver(ctx, attemptScript, id, AuditEvent{Kind: AuditAttempt, Channel: a.Channel}, a.ID, a.Channel, a.Number, a.Run, e.runID, a.Lease.Milliseconds(), flag(a.AtMostOnce))
 	switch {
-	case errors.Is(err, outbox.ErrAway) && !e.unbroken(a.At):
+	case errors.Is(err, outbox.ErrAway) && !e.unbroken(e.staged(a)):
 		return outbox.Answer{}, &StoreError{Why: "no answer, and another daemon may have taken over before", silent: true}
 	case err != nil:
 		return outbox.Answer{}, err

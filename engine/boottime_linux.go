@@ -5,6 +5,8 @@ package engine
 
 import (
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,4 +20,10 @@ func Boottime() time.Duration {
 		panic(fmt.Sprintf("cannot read CLOCK_BOOTTIME: %v", err)) // every Linux since 2.6.39 has it
 	}
 	return time.Duration(ts.Nano())
+}
+
+// bootID names this boot, in which alone what Boottime says can be compared; empty if the kernel does not tell.
+func bootID() string {
+	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(b))
 }

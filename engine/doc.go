@@ -63,6 +63,9 @@
 //	Redis out of memory                         a script's first write is refused and with it the whole; renewals need no memory
 //	failover to a replica that lags             the lost grant's nonce is refused; tokens do not fall below Redis' clock or what
 //	                                            this daemon has seen; what the replica had is the truth
+//	failover, or older dump, after a restart    the sign of life that comes back is of a former run, which the outbox knows: signed over
+//	outbox.db copied, both run                  the one that was there first finds the other's sign renewed, says which process on which
+//	                                            host, and neither accepts nor sends until that sign has stood still for 10 s
 //	publish lost                                the poll finds the release
 //	caller goes away while it waits             its place in the queue is given up, a lock or grant taken for it is released
 //	caller goes away during a write             the write goes on; asked again, it answers as replayed

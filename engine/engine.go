@@ -130,6 +130,7 @@ type Engine struct {
 	ends    *pipeline // for the ends of claims, over the urgent connections
 	keys    keyspace
 	runID   string // of this run of the daemon
+	boot    string // of this host
 	log     *slog.Logger
 	metrics *metrics
 	now     func() time.Duration // CLOCK_BOOTTIME
@@ -176,6 +177,7 @@ func New(c Config) (*Engine, error) {
 		renewed: redsync.New(goredis.NewPool(c.Urgent)),
 		keys:    keyspace{c.Prefix},
 		runID:   rand.Text(),
+		boot:    bootID(),
 		log:     c.Logger,
 		metrics: m,
 		now:     Boottime,

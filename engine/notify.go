@@ -138,7 +138,7 @@ func (e *Engine) intent(c *claim, r NotificationRequest, channels []Channel, run
 	n := Notification{r.Title, r.Text, r.Severity, r.Facts, []string{}, time.Now().Truncate(time.Millisecond).UTC()}
 	in := outbox.Intent{
 		Ref: outbox.Ref{Ticket: c.ticket.String(), ID: rand.Text()}, Asset: string(c.ticket.Asset), Task: c.ticket.Task,
-		Run: run, Key: c.ticket.Key(run), Origin: outbox.Staged, At: n.At, Severity: r.Severity,
+		Run: run, Key: c.ticket.Key(run), Origin: outbox.Staged, At: n.At, Boot: e.boot, Clock: e.now(), Severity: r.Severity,
 		User: strconv.FormatUint(uint64(c.account), 10), Token: c.token, Nonce: c.nonce, Agent: c.agent, Channels: map[string]outbox.Delivery{},
 	}
 	for _, ch := range channels {

@@ -4,7 +4,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -23,11 +22,15 @@ func init() {
 
 // hurried makes a daemon's signs fast enough for a test.
 func (f *fleet) hurried(name string, channels ...Channel) *Engine {
-	e := f.frozen(name, func(c *Config) {
+	return f.hurriedWith(name, func(c *Config) {
 		if channels != nil {
 			c.Channels = channels
 		}
 	})
+}
+
+func (f *fleet) hurriedWith(name string, change ...func(*Config)) *Engine {
+	e := f.frozen(name, change...)
 	e.pace = pace{every: 100 * time.Millisecond, life: 2 * time.Second, steady: 2500 * time.Millisecond, missed: 2 * time.Second}
 	e.Start()
 	return e
@@ -169,35 +172,5 @@ func walks(t *testing.T, s *store) {
 	}
 	if got := state(t, e, open.Ticket); got != Notified {
 		t.Errorf("with a claim it is %s", got)
-	}
-}
-
-// TestAClonedOutboxSendsNothing: the one that is first finds its nonce replaced, raises the alarm, and neither accepts nor sends.
-func TestAClonedOutboxSendsNothing(t *testing.T) {
-	t.Parallel()
-	f, _ := setup(t)
-	a := f.hurried("host-a")
-	c, _ := claimed(t, a, "cloned", "t")
-	in := notified(t, a, c, "ops")
-	eventually(t, "host-a signed", func() bool {
-		return a.redis.HGet(t.Context(), a.keys.host(a.box.ID()), "instance").Val() == a.runID
-	})
-	a.redis.HSet(t.Context(), a.keys.host(a.box.ID()), "instance", "the clone's")
-	eventually(t, "host-a noticed", func() bool { return a.Identity() != nil })
-	if _, err := a.Attempt(t.Context(), attempt(a, c.Ticket, in, "ops", 1)); !errors.Is(err, errCloned) || errors.Is(err, outbox.ErrAway) {
-		t.Errorf("an attempt is answered %v", err)
-	}
-	_, err := a.Notify(t.Context(), c.ID, agent, NotificationRequest{Title: "x", Severity: "critical", Channels: []string{"ops"}})
-	wantErr(t, err, ErrOutboxUnavailable)
-	if got := a.redis.HGet(t.Context(), a.keys.host(a.box.ID()), "instance").Val(); got != "the clone's" {
-		t.Errorf("it signs on, as %s", got)
-	}
-	// A restart is no clone.
-	b := f.hurried("host-b")
-	_ = b.Stop(context.Background())
-	next := f.frozen("host-b")
-	next.pace, next.box = b.pace, b.box
-	if err := next.sign(t.Context()); err != nil {
-		t.Errorf("the next run of host-b cannot sign: %v", err)
 	}
 }

@@ -231,8 +231,8 @@ func (j *job) attempt(lease time.Duration) (outbox.Answer, error) {
 	ctx, cancel := context.WithTimeout(j.n.ctx, askTimeout)
 	defer cancel()
 	return j.n.Attempt(ctx, outbox.Attempt{
-		Ref: j.in.Ref, Asset: j.in.Asset, Task: j.in.Task, Run: j.in.Run, At: j.in.At, Channel: j.name,
-		Number: j.d.Attempts + 1, Lease: lease, AtMostOnce: j.d.AtMostOnce,
+		Ref: j.in.Ref, Asset: j.in.Asset, Task: j.in.Task, Run: j.in.Run, At: j.in.At, Boot: j.in.Boot, Clock: j.in.Clock,
+		Channel: j.name, Number: j.d.Attempts + 1, Lease: lease, AtMostOnce: j.d.AtMostOnce,
 	})
 }
 

@@ -19,6 +19,8 @@ type Attempt struct {
 	Task       string
 	Run        int64
 	At         time.Time // when the intent was staged
+	Boot       string    // the same as Intent.Boot and Intent.Clock
+	Clock      time.Duration
 	Channel    string
 	Number     int           // of the attempt: Delivery.Attempts + 1
 	Lease      time.Duration // the channel's time-out + 10 s

@@ -47,6 +47,12 @@
 //     restart, but for what was staged less than 20 s ago: the sign of the run before stood then. Redis counts as away when it has
 //     answered nothing for 5 s in which the daemon ran; a send that comes more than a few seconds after that asks again. What is
 //     older, adopted or at_most_once waits.
+//   - A daemon answers for a ticket only when its content is here: first what this outbox knows of it goes onto the ticket, then the
+//     content comes here, then the ownership. One that has some of the channels delivers those, puts back what it knows after a
+//     failover as owners do, and owns nothing.
+//   - An owner whose configuration has a channel no more, or whose outbox has no room for what it answers for, offers the ticket to
+//     the daemons that can deliver it. From then on (Yield, before anyone can take it) it sends none of it without asking. On the
+//     channels that it has it goes on. Where no daemon has the channel the notification stays pending, to be discarded by a person.
 //   - An attempt is that of one run of a daemon, for one intent, with one number. A retry's intent waits for the attempt that the
 //     intent before it has in flight, on this host too: until its outcome, which counts for the channel, or its lease's end.
 //   - On an at_most_once channel Begin refuses any channel but a pending one. What is found as sending after a crash is never
@@ -118,7 +124,8 @@
 //
 // # What will bite
 //
-// The file is the identity: a copy of it that is opened on another host answers for the same intents. The clock of what is due is
-// the host's wall clock. Due goes on returning a channel until a call here changes that, so a caller keeps in mind what it has
+// The file is the identity: a copy of it that is opened on another host answers for the same intents. The file knows the last runs of
+// the daemon that had it, so that none of these is taken for a copy when Redis falls back. The clock of what is due is the host's wall
+// clock; for what may be sent without Redis, an intent has CLOCK_BOOTTIME and the boot with it. Due goes on returning a channel until a call here changes that, so a caller keeps in mind what it has
 // in hand, and takes what it cannot handle out of the way with Postpone.
 package outbox

@@ -54,7 +54,12 @@ type Intent struct {
 	At       time.Time `json:"at"` // when it was staged or adopted
 	Severity string    `json:"severity"`
 	User     string    `json:"user,omitempty"` // the uid of the agent that asked, in decimal; empty for what is adopted or retried
-	Content  []byte    `json:"-"`              // the notification as JSON, as it stands on the ticket; what a staged intent is done again with
+
+	// When it was staged on CLOCK_BOOTTIME, and in which boot of the host: At is what a clock said that may be set. Not of adopted ones.
+	Boot  string        `json:"boot,omitempty"`
+	Clock time.Duration `json:"clock,omitempty"`
+
+	Content []byte `json:"-"` // the notification as JSON, as it stands on the ticket; what a staged intent is done again with
 
 	// Of the claim that staged it: what its fenced write is done again with. They leave when the intent is closed.
 	Token int64  `json:"token,omitempty"`

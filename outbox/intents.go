@@ -74,6 +74,17 @@ func (s *Store) Adopt(in Intent) error {
 	})
 }
 
+// Yield makes a committed intent one that others may deliver too, as an adopted one is. What is not committed is left as it is.
+func (s *Store) Yield(ref Ref) error {
+	return s.write(false, func(t *tx) error {
+		h, err := t.head(ref)
+		if err != nil || h.Origin != Committed {
+			return err
+		}
+		return t.turn(h, Adopted)
+	})
+}
+
 // Discard removes a staged intent. What is not staged, or not there, is left alone.
 func (s *Store) Discard(ref Ref) error {
 	return s.write(false, func(t *tx) error {
