@@ -150,7 +150,7 @@ func (e *Engine) retryIntent(r Resolution, s *snapshot) (in outbox.Intent, again
 	run := max(number(f["run"]), 1)
 	in = outbox.Intent{
 		Ref: outbox.Ref{Ticket: r.Ticket.String(), ID: rand.Text()}, Asset: string(r.Ticket.Asset), Task: r.Ticket.Task, Run: run,
-		Key: r.Ticket.Key(run), Origin: outbox.Staged, At: time.Now().Truncate(time.Millisecond).UTC(),
+		Key: r.Ticket.Key(run), Origin: outbox.Staged, At: time.Now().Truncate(time.Millisecond).UTC(), Boot: e.boot, Clock: e.now(),
 		Severity: severityOf(f["notification"]), Content: []byte(f["notification"]), Agent: r.By, After: f["intent"], Channels: map[string]outbox.Delivery{},
 	}
 	for _, name := range strings.Fields(f["channels"]) {
@@ -162,12 +162,12 @@ func (e *Engine) retryIntent(r Resolution, s *snapshot) (in outbox.Intent, again
 		if retried {
 			again = append(again, name)
 		}
-		i := slices.IndexFunc(e.Channels, func(ch Channel) bool { return ch.Name == name && ch.Type == f["type."+name] })
-		if i < 0 {
+		ch := e.channel(name, f["type."+name])
+		if ch == nil {
 			return in, nil, &ChannelError{fmt.Sprintf("this host has no channel %s of type %s; retry on one that has", name, f["type."+name])}
 		}
 		in.Channels[name] = outbox.Delivery{
-			Type: e.Channels[i].Type, AtMostOnce: s.once(e.Channels[i]), Body: []byte(f["body."+name]), Status: outbox.Pending, Due: in.At,
+			Type: ch.Type, AtMostOnce: s.once(*ch), Body: []byte(f["body."+name]), Status: outbox.Pending, Due: in.At,
 		}
 	}
 	if len(again) == 0 {

@@ -159,16 +159,20 @@ func (e *Engine) sweepHints(ctx context.Context) error {
 	return e.eachHint(ctx, e.box.ID(), e.sweepHint)
 }
 
-// sweepHint looks at one, and asks Redis only when the outbox has nothing open for the ticket. The score was read before the
-// ticket: a hint that was put again meanwhile has another.
+// sweepHint looks at one, and asks Redis for the whole ticket only when the outbox has nothing open for it. The score was read before
+// the ticket: a hint that was put again meanwhile has another.
 func (e *Engine) sweepHint(ctx context.Context, id TicketID, z redis.Z) (dropped bool, err error) {
 	intents, err := e.box.Ticket(id.String())
 	if err != nil {
 		return false, err
 	}
 	for _, in := range intents {
-		if in.Origin != outbox.Closed {
-			return false, nil // it is being delivered, or its write may land yet
+		switch {
+		case in.Origin == outbox.Closed:
+		case in.Origin != outbox.Staged && e.lacks(in.Channels):
+			return false, e.passOn(ctx, id, in)
+		default: // it is being delivered, or its write may land yet
+			return false, e.compare(ctx, in)
 		}
 	}
 	s, err := e.readWithin(ctx, id)
@@ -179,25 +183,58 @@ func (e *Engine) sweepHint(ctx context.Context, id TicketID, z redis.Z) (dropped
 		if s.fields["owner"] != e.box.ID() {
 			return false, nil
 		}
-		in, err := e.box.Get(outbox.Ref{Ticket: id.String(), ID: s.fields["intent"]})
-		if err == nil {
-			err = e.putBack(ctx, in, &s)
-		} else if errors.Is(err, outbox.ErrNotFound) {
-			err = nil
-		}
-		if err == nil {
-			err = e.adopt(id, &s)
+		err := e.answerFor(ctx, id, &s)
+		if all, _ := e.serves(&s); !all || errors.Is(err, outbox.ErrFull) {
+			err = e.offer(ctx, id)
 		}
 		return false, err
 	}
 	return true, e.drop(ctx, e.box.ID(), id, z)
 }
 
-// putBack tells a ticket what it knew before a failover brought it back to NOTIFYING: what became of an intent that is closed
-// here. Nothing of that is sent again; what was not settled here, because another intent had taken its place, is adopted anew.
+// compare looks whether the ticket fell back behind what is settled of an open intent, and puts that back.
+func (e *Engine) compare(ctx context.Context, in outbox.Intent) error {
+	told := false
+	for _, d := range in.Channels {
+		told = told || d.Status.Settled() && d.Recorded
+	}
+	if !told {
+		return nil
+	}
+	s, err := e.glance(ctx, in)
+	if err != nil {
+		return err
+	}
+	if State(s.fields["state"]) != Notifying || s.fields["intent"] != in.ID {
+		return nil
+	}
+	return e.putBack(ctx, in, &s)
+}
+
+// glance reads what a ticket says of an intent's delivery, and no more.
+func (e *Engine) glance(ctx context.Context, in outbox.Intent) (snapshot, error) {
+	names := []string{"state", "intent", "intents", "owner"}
+	for name := range in.Channels {
+		names = append(names, "delivery."+name)
+	}
+	values, err := e.redis.HMGet(ctx, e.keys.ticket(TicketID{Asset(in.Asset), in.Task}), names...).Result()
+	if err != nil {
+		return snapshot{}, unavailable(err)
+	}
+	s := snapshot{fields: map[string]string{}}
+	for i, text := range (reply{rest: []any{values}}).texts(0) {
+		s.fields[names[i]] = text
+	}
+	return s, nil
+}
+
+// putBack tells a ticket what it knew before a failover brought it back: what is settled here and not there. Nothing of that is sent
+// again; what was not settled here, because another intent had taken its place, is adopted anew. What a person decided on the ticket
+// stands, but for what was sent all the same.
 func (e *Engine) putBack(ctx context.Context, in outbox.Intent, s *snapshot) error {
 	for name, d := range in.Channels {
-		if !d.Status.Settled() || string(d.Status) == s.fields["delivery."+name] {
+		is := outbox.Status(s.fields["delivery."+name])
+		if !d.Status.Settled() || d.Status == is || is == "" || is.Settled() && d.Status != outbox.Sent {
 			continue
 		}
 		_, err := e.Outcome(ctx, outbox.Outcome{

@@ -48,7 +48,7 @@ func (e *Engine) takeOver(ctx context.Context, missed absent) error {
 		return unavailable(err)
 	}
 	var failed []error // of one daemon: the others are looked after all the same
-	for _, id := range hosts {
+	for _, id := range append(hosts, offered) {
 		if id == e.box.ID() {
 			continue
 		}
@@ -87,9 +87,10 @@ func (e *Engine) lookAfter(ctx context.Context, gone string) error {
 	})
 }
 
-// inherit takes what it can of one ticket. With every unsettled channel this daemon becomes the owner: first its own hint, then
-// the ticket, then the content into its outbox, so that a crash in between leaves the ticket in a set that is looked through. With
-// only some it delivers those, and owner and hint stay for others.
+// inherit takes what it can of one ticket: first what this outbox knows of it onto the ticket, then the content into the outbox,
+// and where this daemon has every unsettled channel, its own hint and the ownership. In that order a daemon whose outbox has no room
+// owns nothing, and a crash leaves the ticket in a set that is looked through. With only some channels it delivers those, and owner and
+// hint stay for others.
 func (e *Engine) inherit(ctx context.Context, id TicketID, gone string, z redis.Z) (dropped bool, err error) {
 	s, err := e.readWithin(ctx, id)
 	if err != nil {
@@ -105,22 +106,36 @@ func (e *Engine) inherit(ctx context.Context, id TicketID, gone string, z redis.
 	if !some {
 		return false, nil // pending and visible, for a daemon that has a channel
 	}
-	if all {
-		if err := e.hint(ctx, id.String()); err != nil {
-			return false, err
-		}
-		if s, err = e.own(ctx, id, gone); err != nil || len(s.fields) == 0 {
-			return false, err
-		}
-		e.log.Warn("delivering for a daemon that is gone", "ticket", id.String(), "daemon", gone)
+	if err := e.answerFor(ctx, id, &s); err != nil || !all {
+		return false, err
 	}
-	if err := e.adopt(id, &s); err != nil {
-		return false, fmt.Errorf("%w: %w", ErrOutboxUnavailable, err)
+	if err := e.hint(ctx, id.String()); err != nil {
+		return false, err
 	}
-	if all {
-		return true, e.drop(ctx, gone, id, z)
+	owned, err := e.own(ctx, id, gone, e.box.ID(), "from daemon "+gone)
+	if err != nil || !owned {
+		return false, err
 	}
-	return false, nil
+	e.log.Warn("delivering for a daemon that is gone, or cannot", "ticket", id.String(), "daemon", gone)
+	return true, e.drop(ctx, gone, id, z)
+}
+
+// answerFor has this outbox answer for a ticket: what is settled here and not there, because the ticket fell back, is told to it, and the
+// rest is taken into the outbox.
+func (e *Engine) answerFor(ctx context.Context, id TicketID, s *snapshot) error {
+	in, err := e.box.Get(outbox.Ref{Ticket: id.String(), ID: s.fields["intent"]})
+	if err == nil {
+		err = e.putBack(ctx, in, s)
+	} else if errors.Is(err, outbox.ErrNotFound) {
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := e.adopt(id, s); err != nil {
+		return fmt.Errorf("%w: %w", ErrOutboxUnavailable, err)
+	}
+	return nil
 }
 
 // serves reports whether this daemon has all, and whether it has some, of the ticket's unsettled channels, by name and type.
@@ -130,25 +145,19 @@ func (e *Engine) serves(s *snapshot) (all, some bool) {
 		if outbox.Status(s.fields["delivery."+name]).Settled() {
 			continue
 		}
-		mine := false
-		for _, ch := range e.Channels {
-			mine = mine || ch.Name == name && ch.Type == s.fields["type."+name]
-		}
+		mine := e.channel(name, s.fields["type."+name]) != nil
 		all, some = all && mine, some || mine
 	}
 	return all, some
 }
 
-// own makes this daemon the owner if the ticket's still is the one that is gone; the snapshot is empty if not.
-func (e *Engine) own(ctx context.Context, id TicketID, gone string) (snapshot, error) {
+// own gives a ticket another owner if it still has the one that it is known to have.
+func (e *Engine) own(ctx context.Context, id TicketID, from, to, why string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	r, err := e.commit(ctx, ownScript, id, AuditEvent{Kind: AuditInherited, Reason: "from daemon " + gone},
-		e.args(id, 0, "", deliverer, "", gone, e.box.ID()))
-	if err != nil || r.code != codeOK {
-		return snapshot{}, err
-	}
-	return snapshot{fields: r.pairs(0)}, nil
+	r, err := e.commit(ctx, ownScript, id, AuditEvent{Kind: AuditInherited, Reason: why},
+		e.args(id, 0, "", deliverer, "", from, to))
+	return err == nil && r.code == codeOK, err
 }
 
 // drop removes a hint that nobody put again since its score was read.

@@ -90,7 +90,7 @@ func (e *Engine) repair(ctx context.Context, key string) error {
 	case Notifying:
 		owner := text[3]
 		if owner == "" { // lost with the newest writes: whoever finds it answers for it
-			if _, err := e.own(ctx, id, ""); err != nil {
+			if _, err := e.own(ctx, id, "", e.box.ID(), "it had no owner any more"); err != nil {
 				return err
 			}
 			owner = e.box.ID()
@@ -98,6 +98,9 @@ func (e *Engine) repair(ctx context.Context, key string) error {
 		missing := redis.ZAddArgs{NX: true, Members: []redis.Z{{Score: float64(time.Now().UnixMilli()), Member: id.String()}}}
 		if err := e.redis.ZAddArgs(ctx, e.keys.undelivered(owner), missing).Err(); err != nil {
 			return unavailable(err)
+		}
+		if owner == offered {
+			return nil
 		}
 		if err := e.redis.SAdd(ctx, e.keys.hosts(), owner).Err(); err != nil {
 			return fmt.Errorf("cannot note a daemon: %w", unavailable(err))

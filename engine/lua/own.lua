@@ -3,7 +3,7 @@
 --
 -- own: a daemon becomes the one that answers for a ticket in NOTIFYING, if that is still the one that is gone.
 -- ARGV  12 identity of the daemon that is gone, or ''  13 that of the new one
--- Reply {OK, ticket} (a replay too)  {GONE} it is not so any more
+-- Reply {OK} (a replay too)  {GONE} it is not so any more
 
 local t = redis.call('HMGET', TICKET, 'state', 'owner')
 local owner = t[2] or ''
@@ -11,4 +11,4 @@ if t[1] ~= 'NOTIFYING' or owner ~= ARGV[12] and owner ~= ARGV[13] then
   return {GONE}
 end
 redis.call('HSET', TICKET, 'owner', ARGV[13])
-return {OK, redis.call('HGETALL', TICKET)}
+return {OK}

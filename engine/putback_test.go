@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/picketd/picket/outbox"
+)
+
+func init() {
+	contract["G9 who has a receipt puts it back after a failover"] = putsBack
+}
+
+// stand keeps a ticket and its log as they are, and brings them back as a failover does to a replica that lags.
+func stand(t *testing.T, e *Engine, id TicketID) (back func()) {
+	t.Helper()
+	keys := []string{e.keys.ticket(id), e.keys.log(id)}
+	var dumps []string
+	for _, key := range keys {
+		dumps = append(dumps, e.redis.Dump(t.Context(), key).Val())
+	}
+	return func() {
+		t.Helper()
+		for i, key := range keys {
+			if err := e.redis.RestoreReplace(t.Context(), key, 0, dumps[i]).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// sentHere has a host deliver its intent on a channel as its notifier does.
+func sentHere(t *testing.T, e *Engine, id TicketID, in, channel string) {
+	t.Helper()
+	deliver(t, e, id, channel, outbox.Sent, outbox.Go)
+	if err := e.box.Record(outcome(id, in, channel, 1, outbox.Sent), time.Now(), true); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// putsBack: a partial adopter that is done, and an owner that has another channel to go, tell a ticket that fell back what they sent.
+func putsBack(t *testing.T, s *store) {
+	f := s.fleet(t)
+	a := f.hurried("host-a")
+	c, _ := claimed(t, a, "fell back", "t")
+	in := notified(t, a, c, "ops", "pager")
+	_ = a.Stop(t.Context())
+	b := f.hurried("host-b", channels[0])
+	eventually(t, "host-b has the intent", func() bool { return has(b, c.Ticket, in) })
+	back := stand(t, b, c.Ticket)
+	sentHere(t, b, c.Ticket, in, "ops")
+	if err := b.box.Shut(outbox.Ref{Ticket: c.Ticket.String(), ID: in}, "ops"); err != nil {
+		t.Fatal(err)
+	}
+	back()
+	sent := func(id TicketID) func() bool {
+		return func() bool { return ticketOf(t, b, id).Delivery["ops"].Status == outbox.Sent }
+	}
+	eventually(t, "the partial adopter put its receipt back", sent(c.Ticket))
+
+	o := f.frozen("host-o")
+	k, _ := claimed(t, o, "of the owner", "t")
+	in = notified(t, o, k, "ops", "pager")
+	back = stand(t, o, k.Ticket)
+	sentHere(t, o, k.Ticket, in, "ops")
+	back()
+	if err := o.sweepHints(t.Context()); err != nil || !sent(k.Ticket)() {
+		t.Errorf("the owner has a receipt that the ticket lacks: %v", err)
+	}
+}
+
+// TestG9_AFullHostOwnsNothing that it cannot keep, so that another host delivers what the one that is gone had accepted.
+func TestG9_AFullHostOwnsNothing(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	a := f.hurried("host-a")
+	intents := map[TicketID]string{}
+	for i := range 5 {
+		c, _ := claimed(t, a, fmt.Sprintf("full-%d", i), "t")
+		intents[c.Ticket] = notified(t, a, c, "ops")
+	}
+	_ = a.Stop(t.Context())
+	b := f.frozen("host-b", boxAt(t, filepath.Join(t.TempDir(), "small.db"), outbox.Options{MaxSize: 64 << 10}))
+	fillUp(t, b.box)
+	b.pace = pace{every: 100 * time.Millisecond, life: 2 * time.Second}
+	b.Start()
+	eventually(t, "host-b found that it has no room", func() bool { return b.box.Full() != nil && b.steady() })
+	time.Sleep(time.Second)
+	d := f.hurried("host-d")
+	for id, in := range intents {
+		eventually(t, "the one with room has it", func() bool { return has(d, id, in) })
+		if owner := ticketOf(t, d, id).Owner; owner == b.box.ID() {
+			t.Errorf("%s is owned by the one that cannot keep it", id)
+		}
+	}
+}
+
+// fillUp leaves no room in an outbox.
+func fillUp(t *testing.T, box *outbox.Store) {
+	t.Helper()
+	for i, size := 0, 4000; size > 0; i++ {
+		filler := outbox.Ref{Ticket: "z/z", ID: fmt.Sprint("filler", i)}
+		err := box.Adopt(outbox.Intent{Ref: filler, Asset: "z", Task: "z", Content: make([]byte, size)})
+		if err != nil && !errors.Is(err, outbox.ErrFull) {
+			t.Fatal(err)
+		}
+		if err != nil {
+			size /= 4
+		}
+	}
+}
+
+func ticketOf(t *testing.T, e *Engine, id TicketID) Ticket {
+	t.Helper()
+	ticket, err := e.Ticket(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ticket
+}
