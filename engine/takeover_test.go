@@ -67,12 +67,8 @@ func delivered(t *testing.T, s *store) {
 	_ = a.Stop(t.Context())
 	b := f.hurried("host-b")
 	eventually(t, "host-b has the intent", func() bool { return has(b, c.Ticket, in) })
-	ticket, err := b.Ticket(t.Context(), c.Ticket)
-	if err != nil || ticket.Owner != b.box.ID() {
-		t.Errorf("the owner is %s, %v", ticket.Owner, err)
-	}
-	eventually(t, "the hint has moved", func() bool {
-		return !hinted(t, b, a.box.ID(), c.Ticket) && hinted(t, b, b.box.ID(), c.Ticket)
+	eventually(t, "the owner is host-b, and the hint has moved", func() bool {
+		return ticketOf(t, b, c.Ticket).Owner == b.box.ID() && !hinted(t, b, a.box.ID(), c.Ticket) && hinted(t, b, b.box.ID(), c.Ticket)
 	})
 	got, _ := b.box.Get(outbox.Ref{Ticket: c.Ticket.String(), ID: in})
 	if len(got.Channels) != 2 || string(got.Channels["ops"].Body) != "ops:orphan/t:x" || got.Key != "orphan/t" {
