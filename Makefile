@@ -14,6 +14,7 @@ DIST ?= dist
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 FUZZTIME ?= 10s
 CHAOSTIME ?= 1m
+SOAKTIME ?= 2m
 TESTFLAGS ?=
 
 .PHONY: help
@@ -92,6 +93,10 @@ chaos: ## Freeze and kill daemons and Redis at random for CHAOSTIME (1m) and che
 models: ## Run the models of claim and delivery through every interleaving, and each rule left out (minutes, gigabytes)
 	go run ./proof/claim -all
 	go run ./proof/delivery -all
+
+.PHONY: soak
+soak: ## Have one user do to the daemon whatever it can for SOAKTIME (2m) beside another, who must notice nothing; needs root
+	PICKET_SOAK=$(SOAKTIME) go test -count=1 -timeout 0 -run '^TestSoak$$' -v ./daemon
 
 .PHONY: clean
 clean: ## Remove what was built

@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	if what == "" {
 		run, what = runAgent, os.Getenv(agentOfProcess)
 	}
+	if what == "" {
+		run, what = runSoak, os.Getenv(soakOfProcess)
+	}
 	if what != "" {
 		if err := run(what); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -69,7 +69,7 @@ func (d *Daemon) Status() client.Status {
 		Version: Version().Version, Host: d.config.Host, ID: d.outbox.ID(), Run: d.run, PID: os.Getpid(),
 		StartedAt: d.startedAt.UTC(), Ready: true, Draining: d.engine.Draining(),
 		Checks: d.Ready(context.Background()), Warnings: d.Warnings(),
-		Claims:   len(d.engine.Claims(0)),
+		Claims:   d.engine.Held(),
 		Users:    client.UserClaims{Most: d.engine.MostClaims(), Limit: d.config.Claims.MaxPerUID},
 		Outbox:   client.OutboxStatus{Staged: stats.Staged, Ready: stats.Ready, OldestAgeMS: oldestAge(stats).Milliseconds()},
 		Channels: []client.ChannelInfo{}, LockTTLMS: time.Duration(d.config.Lock.TTL).Milliseconds(),

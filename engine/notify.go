@@ -54,6 +54,9 @@ func (e *Engine) Notify(ctx context.Context, id string, uid uint32, r Notificati
 	if err := e.weigh(ctx, int64(len(r.Facts)+len(r.Text))*int64(1+len(channels))); err != nil {
 		return WriteResult{}, err
 	}
+	if err := e.weighClaim(ctx, c); err != nil {
+		return WriteResult{}, err
+	}
 	defer e.calling(c)()
 	result, err := e.accept(ctx, c, r, channels)
 	if err != nil || r.Wait == 0 || result.Ticket.State != Notifying {
@@ -77,7 +80,13 @@ func (e *Engine) Notify(ctx context.Context, id string, uid uint32, r Notificati
 
 // accept runs stages 1 to 4. What is staged and got no definite answer is left for the settle loop: the write may land late.
 func (e *Engine) accept(ctx context.Context, c *claim, r NotificationRequest, channels []Channel) (WriteResult, error) {
-	defer e.calls.enter(c.ticket.String())()
+	waiting, stop := e.untilDrain(ctx)
+	leave, err := e.calls.enterUntil(waiting, c.ticket.String())
+	stop()
+	if err != nil {
+		return WriteResult{}, err
+	}
+	defer leave()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	e.settleTicket(ctx, c.ticket)

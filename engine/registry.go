@@ -191,6 +191,16 @@ func (r *registry) of(a Asset) []*claim {
 // MostClaims is how many claims the user has that has the most, those that are being made too.
 func (e *Engine) MostClaims() int { return e.claims.most() }
 
+// Held is how many claims are held.
+func (e *Engine) Held() (n int) {
+	e.claims.mu.Lock()
+	defer e.claims.mu.Unlock()
+	for _, held := range e.claims.byAsset {
+		n += len(held)
+	}
+	return n
+}
+
 // Claims returns the held claims of uid, or of everybody for root (0), oldest first.
 func (e *Engine) Claims(uid uint32) []Claim {
 	list := []Claim{}

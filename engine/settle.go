@@ -32,30 +32,41 @@ type calls struct {
 }
 
 type call struct {
-	mu    sync.Mutex
-	users int // guarded by calls.mu
+	turn  chan struct{} // capacity 1: it is somebody's
+	users int           // guarded by calls.mu
 }
 
 func newCalls() *calls { return &calls{byTicket: map[string]*call{}} }
 
 // enter waits for the ticket's turn and returns what ends it.
 func (c *calls) enter(ticket string) (leave func()) {
+	leave, _ = c.enterUntil(context.Background(), ticket)
+	return leave
+}
+
+// enterUntil is enter for as long as the context lasts. Its error is the context's cause.
+func (c *calls) enterUntil(ctx context.Context, ticket string) (leave func(), err error) {
 	c.mu.Lock()
 	k := c.byTicket[ticket]
 	if k == nil {
-		k = &call{}
+		k = &call{turn: make(chan struct{}, 1)}
 		c.byTicket[ticket] = k
 	}
 	k.users++
 	c.mu.Unlock()
-	k.mu.Lock()
-	return func() {
-		k.mu.Unlock()
+	gone := func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if k.users--; k.users == 0 {
 			delete(c.byTicket, ticket)
 		}
+	}
+	select {
+	case k.turn <- struct{}{}:
+		return func() { <-k.turn; gone() }, nil
+	case <-ctx.Done():
+		gone()
+		return nil, context.Cause(ctx)
 	}
 }
 

@@ -23,7 +23,7 @@ func (e *Engine) weigh(ctx context.Context, size int64) error {
 func (e *Engine) weighClaim(ctx context.Context, c *claim) error {
 	size := c.size.Load()
 	if size < 0 { // taken up from an earlier run of the daemon
-		s, err := e.look(ctx, c.ticket)
+		s, err := e.lookWithin(ctx, c.ticket)
 		if err != nil {
 			return err
 		}

@@ -51,6 +51,9 @@ func (e *Engine) Step(ctx context.Context, id string, uid uint32, r StepRequest)
 	if r.Facts == nil {
 		r.Facts = json.RawMessage("{}")
 	}
+	if err := e.weighClaim(ctx, c); err != nil {
+		return WriteResult{}, err
+	}
 	result := Step{r.State, r.Summary, c.token, e.Host, time.Now().Round(time.Millisecond).UTC(), r.Facts}
 	record, err := encode(result)
 	if err != nil {
@@ -87,6 +90,9 @@ func (e *Engine) Fail(ctx context.Context, id string, uid uint32, r FailureReque
 	if err := c.flow.checkStep(r.Step, notifyCall, finishCall); err != nil {
 		return WriteResult{}, err
 	}
+	if err := e.weighClaim(ctx, c); err != nil {
+		return WriteResult{}, err
+	}
 	record, err := encode(Failure{Step: r.Step, Error: r.Error, Final: r.Final, At: time.Now().Round(time.Millisecond).UTC()})
 	if err != nil {
 		return WriteResult{}, err
@@ -119,6 +125,9 @@ func (e *Engine) Finish(ctx context.Context, id string, uid uint32, summary stri
 			e.audit(ctx, AuditEvent{Kind: AuditReplayed, Ticket: c.ticket, Token: c.token, Agent: c.agent, From: t.State, To: t.State})
 		}
 		return t, err
+	}
+	if err := e.weighClaim(ctx, c); err != nil {
+		return Ticket{}, err
 	}
 	defer e.endCall(c)()
 	reply, err := e.write(ctx, c, finishScript, refusal{Event: "finished", To: Finished},
@@ -189,9 +198,6 @@ func (e *Engine) write(ctx context.Context, c *claim, s script, what refusal, mo
 		return reply{}, err
 	}
 	defer e.calling(c)()
-	if err := e.weighClaim(ctx, c); err != nil {
-		return reply{}, err
-	}
 	c.writes.Lock()
 	defer c.writes.Unlock()
 	if err := e.alive(c); err != nil {

@@ -5,10 +5,12 @@ package sockapi
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -27,6 +29,7 @@ var errTooManyCalls = problem(client.TooManyCalls, "this user's calls are more a
 // holds nothing is always given what it asks for, and up to least it waits for nobody else.
 type budget struct {
 	all, each, least int64
+	closed           <-chan struct{} // when the server drains nobody waits any more; nil: never
 
 	mu     sync.Mutex
 	used   int64            // by those who are not trusted
@@ -71,8 +74,12 @@ func (b *budget) take(ctx context.Context, p party, n int64) error {
 		return nil
 	case <-timer.C:
 		err = errTooManyCalls
+	case <-b.closed:
+		err = engine.ErrDraining
 	case <-ctx.Done():
-		err = context.Cause(ctx)
+		if err = context.Cause(ctx); errors.Is(err, context.DeadlineExceeded) {
+			err = errTooManyCalls
+		}
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -127,6 +134,7 @@ func (b *budget) settleLocked() {
 // pacer bounds how many calls a second a user makes: those that come faster are held up.
 type pacer struct {
 	perSecond int
+	closed    <-chan struct{} // as of a budget
 
 	mu   sync.Mutex
 	next map[party]time.Time // when the next call of each would be in time
@@ -162,6 +170,8 @@ func (p *pacer) wait(ctx context.Context, who party) error {
 	select {
 	case <-time.After(d):
 		return nil
+	case <-p.closed:
+		return engine.ErrDraining
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -4,6 +4,7 @@
 package sockapi
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 
 // call is one request on its way through a handler.
 type call struct {
+	serving context.Context // ends when the server drains
 	request *http.Request
 	control *http.ResponseController
 	peer    engine.Peer
@@ -56,6 +58,7 @@ func (c *call) readBody() ([]byte, error) {
 	if !c.unread {
 		return nil, nil
 	}
+	defer context.AfterFunc(c.serving, func() { _ = c.control.SetReadDeadline(time.Now().Add(unreadTime)) })()
 	body, err := c.readUpTo(maxBody + 1)
 	if len(body) > maxBody {
 		_, _ = io.CopyN(io.Discard, c.request.Body, drained)

@@ -48,6 +48,9 @@ type claimed struct {
 }
 
 func listClaims(s *Server, c *call, _, _ none) (answer, error) {
+	if err := Weigh(c.request.Context(), listWeight); err != nil {
+		return answer{}, err
+	}
 	claims := s.engine.Claims(c.peer.Owner())
 	list := client.ClaimList{Claims: make([]client.Claim, len(claims))}
 	for i, one := range claims {

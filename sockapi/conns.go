@@ -209,13 +209,15 @@ type budgets struct {
 	pace    *pacer
 }
 
-func newBudgets() *budgets {
-	return &budgets{
+func newBudgets(closed <-chan struct{}) *budgets {
+	b := &budgets{
 		turns:   newBudget(256, 64, 8),
 		bodies:  newBudget(32<<20, 8<<20, 1<<20),
 		answers: newBudget(48<<20, 12<<20, 4<<20),
-		pace:    &pacer{perSecond: 2000, next: map[party]time.Time{}},
+		pace:    &pacer{perSecond: 2000, closed: closed, next: map[party]time.Time{}},
 	}
+	b.turns.closed, b.bodies.closed, b.answers.closed = closed, closed, closed
+	return b
 }
 
 // begin waits for the call's turn.
@@ -263,6 +265,9 @@ func Weigh(ctx context.Context, n int64) error {
 	c.weighed += n
 	return nil
 }
+
+// listWeight is what calls hold whose answer's size is known only when it is made: lists, and what the daemon says of itself.
+const listWeight = 3 << 20
 
 // dropBody gives back what the call's body held.
 func (c *conn) dropBody() {

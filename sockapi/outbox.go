@@ -43,6 +43,9 @@ func searches(status string) []search {
 }
 
 func listIntents(s *Server, c *call, q outboxQuery, _ none) (answer, error) {
+	if err := Weigh(c.request.Context(), listWeight); err != nil {
+		return answer{}, err
+	}
 	var found []outbox.Intent
 	more := false
 	for _, one := range searches(q.Status) {

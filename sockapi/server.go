@@ -141,10 +141,10 @@ func New(c Config) (*Server, error) {
 		metrics:     m,
 		router:      newRouter(routes),
 		limits:      newLimits(c.MaxConns, c.MaxConnsPerUID),
-		budgets:     newBudgets(),
 	}
 	s.limits.trusted = s.isAdmin
 	s.serving, s.drain = context.WithCancel(context.Background())
+	s.budgets = newBudgets(s.serving.Done())
 	s.http = &http.Server{
 		Handler:                      s,
 		DisableGeneralOptionsHandler: true,
@@ -235,7 +235,7 @@ func (s *Server) untilDrained(ctx context.Context) (context.Context, context.Can
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
 	peer, _ := r.Context().Value(peerKey{}).(engine.Peer)
-	c := &call{request: r, control: http.NewResponseController(w), peer: peer}
+	c := &call{serving: s.serving, request: r, control: http.NewResponseController(w), peer: peer}
 	if c.conn, _ = r.Context().Value(connKey{}).(*conn); c.conn != nil {
 		defer c.conn.end()
 	}

@@ -30,6 +30,9 @@ func (s *Server) visible(c *call, warnings []client.Warning) []client.Warning {
 }
 
 func status(s *Server, c *call, _, _ none) (answer, error) {
+	if err := Weigh(c.request.Context(), listWeight); err != nil {
+		return answer{}, err
+	}
 	st := s.status()
 	st.Warnings = s.visible(c, st.Warnings)
 	return answer{status: http.StatusOK, body: &st}, nil
@@ -44,6 +47,9 @@ type readyQuery struct {
 }
 
 func readyz(s *Server, c *call, q readyQuery, _ none) (answer, error) {
+	if err := Weigh(c.request.Context(), listWeight); err != nil {
+		return answer{}, err
+	}
 	checks := s.ready(c.request.Context())
 	body := client.Readiness{Ready: true, Checks: append([]client.Check{}, checks...), Warnings: []client.Warning{}}
 	var failed []string
@@ -66,7 +72,10 @@ func readyz(s *Server, c *call, q readyQuery, _ none) (answer, error) {
 	return a, nil
 }
 
-func metricsPage(s *Server, _ *call, _, _ none) (answer, error) {
+func metricsPage(s *Server, c *call, _, _ none) (answer, error) {
+	if err := Weigh(c.request.Context(), listWeight); err != nil {
+		return answer{}, err
+	}
 	return answer{status: http.StatusOK, page: s.metricsPage}, nil
 }
 
