@@ -51,7 +51,7 @@ func (w *walk) call(h int) {
 		switch {
 		case w.s == highRisk && w.grant == uint8(h):
 			w.write(&t, h)
-			q.call, q.rev = written, t.rev
+			q.call, q.rev, q.fresh = written, t.rev, 1
 			w.do("writes NOTIFYING", h, t)
 			if w.left.lost == 0 {
 				break
@@ -110,7 +110,7 @@ func (w *walk) call(h int) {
 		w.do("says 202", h, t)
 	case p.box == staged && p.call == noCall && p.cut == 0 && !w.rules.neverSettle: // settled by asking Redis
 		if w.s == notifying && mine {
-			q.box, q.rev = own, w.rev
+			q.box, q.rev, q.fresh = own, w.rev, 1
 			w.do("finds its write confirmed", h, t)
 			break
 		}

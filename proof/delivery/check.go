@@ -34,7 +34,7 @@ const notStuck = 1 << 4
 
 func (s *State) reached() (bits uint8) {
 	for i := range 4 {
-		if c, k := i/2, i%2; (s.out[k]|s.parked[k]|s.disc)>>c&1 == 1 {
+		if c, k := i/2, i%2; (s.out[k]|s.parked[k]|s.gave[k]|s.disc)>>c&1 == 1 {
 			bits |= 1 << i
 		}
 	}

@@ -3,20 +3,26 @@
 
 package main
 
+import "slices"
+
 // deliver is for a sendable entry. It asks the ticket for its own content. If the ticket carries it, the ticket's state says
-// what to do: send in NOTIFYING, close in any other. If not, Redis has lost what it had confirmed: send all the same, and
-// leave the ticket as it is. The attempt, the outcome and the closing all ask so.
+// what to do: send in NOTIFYING, close in any other. If it carries another, or is in a later run, that one is told: wait for it, and
+// give way. If it carries none, Redis has lost what it had confirmed: send all the same, and leave the ticket as it is. The attempt,
+// the outcome and the closing all ask so.
 //
 // The rule was once "lost if the ticket stands at a lower revision than the entry remembers, superseded if at none lower
 // and not in NOTIFYING". That loses what was accepted, because a ticket that fell back counts on: see revisionOnly.
 func (w *walk) deliver(h int) {
 	p := w.host[h]
-	lost := w.s <= highRisk || w.text != p.text
+	lost := w.s <= highRisk
+	foreign := !lost && w.text != p.text
 	switch {
+	case w.rules.lostBlind:
+		lost, foreign = lost || foreign, false
 	case w.rules.revisionOnly:
-		lost = w.s == gone || w.rev < p.rev
+		lost, foreign = w.s == gone || w.rev < p.rev, false
 	case w.rules.highRiskStale:
-		lost = w.s == gone || w.s != highRisk && w.text != p.text
+		lost, foreign = w.s == gone || w.s != highRisk && w.text != p.text, false
 	}
 	sendable := p.box == own || p.box == adopted
 	busy, receipts := false, 0
@@ -25,7 +31,7 @@ func (w *walk) deliver(h int) {
 		q := &t.host[h]
 		switch p.ch[k] {
 		case idle:
-			if sendable {
+			if sendable && !foreign && p.heeded == 0 {
 				w.attempt(h, k, lost)
 			}
 		case taken:
@@ -38,15 +44,20 @@ func (w *walk) deliver(h int) {
 			w.on(k, "has the receipt in its outbox", h, t)
 		case receipt:
 			receipts++
-			if p.cut == 0 && w.s == notifying && w.ch[k] != sent && (!lost || w.rules.factMoves) {
+			if p.cut == 0 && w.s == notifying && w.ch[k] != sent && (!lost && !foreign || w.rules.factMoves) {
 				w.settle(&t, k, sent)
 				w.on(k, "records the receipt", h, t)
 			}
 		}
 	}
 	// Receipts that the ticket lacks are recorded with the closing, as facts: they move nothing.
-	if sendable && p.cut == 0 && !busy && (!lost && w.s != notifying || lost && receipts == len(w.once)) {
+	if sendable && p.cut == 0 && !busy && (p.heeded == 1 && w.s != notifying || !lost && w.s != notifying || (lost || foreign) && receipts == len(w.once)) {
 		t := w.State
+		for k := range w.once {
+			if foreign {
+				t.gave[k] |= 1 << p.text
+			}
+		}
 		t.host[h].close()
 		w.do("closes its entry", h, t)
 	}
@@ -67,13 +78,23 @@ func (w *walk) attempt(h, k int, lost bool) {
 	switch status := w.ch[k]; {
 	case p.cut == 1:
 		// Redis is away: only the host whose own write was confirmed sends, and never on an at_most_once channel.
-		if (p.box == own || m.adoptedCut) && (!once || m.onceCut) {
+		if (p.box == own || m.adoptedCut) && (!once || m.onceCut) && (p.fresh == 1 || m.staleCut || p.box == adopted) {
+			if w.old>>p.text&1 == 1 {
+				bad = "decided"
+			}
 			if p.box == own {
 				t.pardon(k, once)
 			}
 			begin("begins to send without Redis")
 		}
 	case lost:
+		told := w.s == notified || w.s == notifying && (status == sent || status == sending0+uint8(1-h))
+		switch {
+		case w.old>>p.text&w.heard>>h&1 == 1:
+			bad = "decided"
+		case w.s > highRisk && w.text != p.text && told:
+			bad = "told again"
+		}
 		begin("begins to send what Redis has lost")
 	case w.s == notifying && m.noAttempt && status < sent:
 		begin("begins to send")
@@ -81,8 +102,14 @@ func (w *walk) attempt(h, k int, lost bool) {
 	// at_most_once channel: there it is an attempt whose outcome nobody knows, and must run out.
 	case w.s == notifying && (status == pending || status == mine && (!once || m.onceOwnLease) ||
 		status == unknown && m.onceAgain || status < sent && m.ignoreLease):
-		t.ch[k] = mine
+		t.ch[k], t.n[k] = mine, min(w.n[k]+1, 3)
 		begin("takes an attempt")
+		if w.left.copy > 0 && w.n[k] < 3 {
+			late := t
+			late.left.copy--
+			late.copied[k], late.copiedAt[k] = uint8(h)+1, w.n[k]
+			w.yield(Step{"takes an attempt, a copy of its question is held back", h, k, true, bad, late})
+		}
 		if w.left.lost > 0 {
 			t.left.lost--
 			q.ch[k] = idle
@@ -98,20 +125,28 @@ func (w *walk) attempt(h, k int, lost bool) {
 	}
 }
 
-// adopt is for a host without an entry: ownership in Redis first, then the copy. The owner must be gone (or nobody, after
+// adopt is for a host without an entry, or with one that Redis has lost, which gives way here (an outbox has room for both). Ownership in Redis first, then the copy. The owner must be gone (or nobody, after
 // a loss of data); to the others a frozen one is gone.
 //
 // A mutation that adopts without becoming the owner was not caught, and is not here: what keeps two hosts from sending at
 // once is the attempt. Ownership keeps a fleet from copying what one host can do, and is not needed for safety.
 func (w *walk) adopt(h int) {
 	other := w.host[1-h]
-	if w.host[h].box != empty || w.s != notifying || w.hint == 0 {
+	p := w.host[h]
+	waits := (p.box == own || p.box == adopted) && w.text != p.text && !slices.Contains(p.ch[:], taken) && !slices.Contains(p.ch[:], out)
+	if p.box != empty && !waits || w.s != notifying || w.hint == 0 {
 		return
 	}
 	t := w.State
 	q := &t.host[h]
 	switch {
 	case w.owner == uint8(h):
+		for k := range w.once {
+			if waits {
+				t.gave[k] |= 1 << p.text
+			}
+		}
+		q.close()
 		q.box, q.text, q.rev = adopted, w.text, w.rev
 		w.do("adopts", h, t)
 	case w.owner == nobody || other.up != up || other.cut == 1:
@@ -122,6 +157,29 @@ func (w *walk) adopt(h int) {
 		t.owner = uint8(h)
 		w.fault("becomes owner for a frozen one", h, t)
 	}
+}
+
+// heed is the round in which a host asks the ticket of what it has to send: it is named as the host's own, or was decided against.
+func (w *walk) heed(h int) {
+	p, t := w.host[h], w.State
+	switch {
+	case p.box == own && p.fresh == 0 && w.s == notifying && w.text == p.text && w.owner == uint8(h):
+		t.host[h].fresh = 1
+		w.do("is named by the ticket", h, t)
+	case w.unheard(h):
+		t.host[h].heeded = 1
+		w.do("takes over what was decided", h, t)
+	case p.heeded == 1 && w.s == notifying && w.text == p.text && (w.owner == uint8(h) || w.owner == nobody):
+		w.leave(&t, discarded)
+		w.do("puts the decision back", h, t)
+	}
+}
+
+// unheard reports whether a host has to send what was decided against, and a round would find that.
+func (w *walk) unheard(h int) bool {
+	p := w.host[h]
+	return !w.rules.noFacts && p.up == up && p.cut == 0 && (p.box == own || p.box == adopted) && p.heeded == 0 &&
+		(w.s == discarded && w.text == p.text || w.s == reopened)
 }
 
 func (w *walk) hints(h int) {

@@ -86,6 +86,12 @@ func (w *walk) redis() {
 		w.leave(&t, discarded)
 		w.fault("an operator discards", -1, t)
 	}
+	if w.left.reopen > 0 && (w.s == notified || w.s == discarded) {
+		t := w.State
+		t.left.reopen--
+		t.s, t.text, t.disc = reopened, nobody, w.disc|1<<w.text
+		w.fault("an operator reopens", -1, t)
+	}
 	if w.left.flush > 0 && w.s != gone {
 		t := w.State
 		t.left.flush--
@@ -120,6 +126,9 @@ func (w *walk) redis() {
 			t.s, t.text, t.ch, t.rev = highRisk, nobody, [2]uint8{}, 0
 			w.fault("Redis falls back to HIGH_RISK", -1, t)
 		}
+		if w.s == reopened {
+			continue // what it was before is not known any more here
+		}
 		t.s, t.text = notifying, w.text
 		if w.rules.revisionOnly {
 			t.rev = 1
@@ -144,6 +153,43 @@ func (w *walk) redis() {
 	}
 }
 
+// copies are questions for an attempt that were answered, and come once more.
+func (w *walk) copies() {
+	for k, by := range w.copied {
+		if by == 0 {
+			continue
+		}
+		h, t := int(by-1), w.State
+		t.copied[k], t.copiedAt[k] = 0, 0
+		w.on(k, "'s copy comes to nothing", h, t)
+		if w.data == 0 && w.s == notifying && w.ch[k] == pending && (w.n[k] == w.copiedAt[k] || w.rules.blindCopy) {
+			t.ch[k], t.n[k] = sending0+uint8(h), min(w.n[k]+1, 3)
+			w.yield(Step{"'s copy takes an attempt", h, k, true, "ghost", t})
+		}
+	}
+}
+
+// passes is that seconds go by: whoever runs and is not cut, nor stopped in the middle of a call, has had its round.
+func (w *walk) passes() {
+	t := w.State
+	var heard uint8
+	for h, p := range w.host {
+		if w.unheard(h) {
+			return
+		}
+		if p.up == up && p.cut == 0 && p.call != written && p.call != stands && (w.s == discarded || w.s == reopened) {
+			heard |= 1 << h
+		}
+		t.host[h].fresh = 0
+	}
+	if w.old != w.disc {
+		t.old, t.heard = w.disc, heard
+	}
+	if t != w.State {
+		w.do("seconds pass", -1, t)
+	}
+}
+
 // bump counts the ticket's revision, where it matters.
 func (w *walk) bump(t *State) {
 	if w.rules.revisionOnly {
@@ -153,7 +199,8 @@ func (w *walk) bump(t *State) {
 
 // write is the fenced NOTIFYING write.
 func (w *walk) write(t *State, h int) {
-	t.s, t.text, t.owner, t.ch = notifying, uint8(h), uint8(h), [2]uint8{}
+	t.s, t.text, t.owner, t.ch, t.n = notifying, uint8(h), uint8(h), [2]uint8{}, [2]uint8{}
+	t.old &^= 1 << h // told anew
 	w.bump(t)
 }
 
@@ -174,4 +221,6 @@ func (w *walk) leave(t *State, to uint8) {
 	w.bump(t)
 }
 
-func (p *Host) close() { p.box, p.text, p.rev, p.ch = empty, 0, 0, [2]uint8{} }
+func (p *Host) close() {
+	p.box, p.text, p.rev, p.ch, p.fresh, p.heeded = empty, 0, 0, [2]uint8{}, 0, 0
+}

@@ -3,7 +3,8 @@
 
 // Command delivery is an explicit-state model of a notification's life (outbox/doc.go): two hosts, one
 // ticket, every interleaving of their steps with crashes, one death for good, lost replies, a write that lands late,
-// leases that run out under a live holder, cuts from Redis, lost data, an operator's discard.
+// leases that run out under a live holder, cuts from Redis, lost data, copies of questions that come late, and an
+// operator's decisions, while all is well or one host is cut off.
 //
 //	go run ./proof/delivery                 the protocol as designed, in several sizes
 //	go run ./proof/delivery -mutate NAME    with one rule broken
@@ -13,12 +14,17 @@
 // What is looked for, each with the shortest path to it:
 //
 //	lost         accepted (202), and steps that are not faults no longer lead to a send on each channel (G9). Excused:
-//	             Redis' data and every host that accepted, all lost; discarded by an operator; parked (at_most_once)
+//	             Redis' data and every host that accepted, all lost; discarded by an operator; parked (at_most_once); gave way to
+//	             another content after Redis had lost this one
 //	repeat       a channel sent twice without an excuse (G10). An excuse is good for one send: a crash between send and
 //	             outcome; an attempt's lease that ended while its holder was frozen, cut or down; a send without Redis by
 //	             the host whose own write was confirmed. No count is kept once data was lost
 //	once         an at_most_once channel sent twice. Only a loss of data excuses that
 //	superseded   a send begun by a host that sees that the ticket is not NOTIFYING (discarded, say), though no data was lost
+//	decided      a send begun of what an operator discarded or reopened more than seconds ago: by a host that is cut off, or
+//	             after a loss of data by one that ran and was not cut off meanwhile
+//	told again   a send begun of what Redis lost, though the ticket tells another content and that is sent or being sent
+//	ghost        a copy of a question takes an attempt, on which nobody sends
 //	contents     two contents sent, though no data was lost
 //	stuck        a ticket that steps which are not faults cannot bring out of NOTIFYING
 //	empty 202    a 202 for what is still to be sent, from a host that has not committed it
@@ -29,7 +35,8 @@
 //
 // Simpler than the design: a content is named after the host whose agent wrote it, and the same words again are the same
 // content; a send always succeeds; a cut host does not wait out an attempt's lease before it sends (so more can happen
-// here); there is one set of hints, not one a host; `run`, `retry`, `reopen` and expiry are left out.
+// here); there is one set of hints, not one a host; what comes after a reopen, retries and expiry are
+// left out; the copies of the other scripts are for engine/copies_test.go.
 package main
 
 import (
@@ -42,13 +49,13 @@ import (
 var (
 	normal = []bool{false}
 	once   = []bool{true}
-	each   = Faults{crash: 1, death: 1, lost: 1, expire: 1, flush: 1, rollback: 1, cut: 1, discard: 1, claim: 1}
-	twice  = Faults{crash: 2, death: 1, lost: 2, expire: 2, flush: 1, rollback: 1, cut: 2, discard: 1, claim: 2}
+	each   = Faults{crash: 1, death: 1, lost: 1, expire: 1, flush: 1, rollback: 1, cut: 1, discard: 1, reopen: 1, copy: 1, claim: 1}
+	twice  = Faults{crash: 2, death: 1, lost: 2, expire: 2, flush: 1, rollback: 1, cut: 2, discard: 1, reopen: 1, copy: 1, claim: 2}
 )
 
 var designs = []Run{
-	{"design", "one channel", Rules{}, normal, twice, 3},
-	{"design-once", "one at_most_once channel", Rules{}, once, each, 4},
+	{"design", "one channel", Rules{}, normal, twice, 2},
+	{"design-once", "one at_most_once channel", Rules{}, once, each, 3},
 	{"design-two", "two channels, one of them at_most_once", Rules{}, []bool{false, true}, each, 2},
 }
 
@@ -72,6 +79,10 @@ var mutations = []Run{
 	{"revision-only-2", "the same, and another's write instead", Rules{revisionOnly: true}, normal, Faults{rollback: 1, claim: 1}, 1},
 	{"high-risk-stale", "back in HIGH_RISK taken for superseded", Rules{highRiskStale: true}, normal, Faults{rollback: 1}, 1},
 	{"fact-moves", "receipt of lost content settles the new one", Rules{factMoves: true}, normal, Faults{rollback: 1, claim: 1}, 1},
+	{"stale-cut", "sent without Redis, long after the ticket's word", Rules{staleCut: true}, normal, Faults{cut: 1, discard: 1}, 2},
+	{"no-facts", "decisions come into no outbox, and data lost", Rules{noFacts: true}, normal, Faults{discard: 1, flush: 1}, 2},
+	{"lost-blind", "another content, or run, taken for lost data", Rules{lostBlind: true}, normal, Faults{flush: 1, claim: 1}, 1},
+	{"blind-copy", "an attempt without how many there were", Rules{blindCopy: true}, normal, Faults{crash: 1, copy: 1}, 2},
 	{"send-discarded", "sent after the discard was seen", Rules{sendDiscarded: true}, normal, Faults{discard: 1}, 1},
 }
 

@@ -10,6 +10,7 @@ const (
 	notifying
 	notified
 	discarded // by an operator
+	reopened  // by an operator: in a later run, of which no more is told here
 )
 
 // A channel on the ticket, `delivery.<channel>`. From sent on it is settled.
@@ -64,22 +65,26 @@ type Host struct {
 	call              uint8
 	box, text, rev    uint8 // the entry, its content, and the ticket's revision that it remembers (see revisionOnly)
 	ch                [2]uint8
+	fresh             uint8 // the ticket named the entry as this host's own within the last seconds
+	heeded            uint8 // it is known here that the entry was decided against
 }
 
 // Faults are how often each may strike. The last two are not faults, but bounded like them: claims (by a host that has not
 // the newest grant), and writes of something else in HIGH_RISK (only revisionOnly sees those).
-type Faults struct{ crash, death, lost, expire, flush, rollback, cut, discard, claim, other uint8 }
+type Faults struct{ crash, death, lost, expire, flush, rollback, cut, discard, reopen, copy, claim, other uint8 }
 
 // sum leaves out what is no fault.
 func (f Faults) sum() uint8 {
-	return f.crash + f.death + f.lost + f.expire + f.flush + f.rollback + f.cut + f.discard
+	return f.crash + f.death + f.lost + f.expire + f.flush + f.rollback + f.cut + f.discard + f.reopen + f.copy
 }
 
 // State is everything.
 type State struct {
 	s, text, rev, grant, owner, hint uint8 // Redis; text is the content that the ticket carries since its NOTIFYING write
 	ch                               [2]uint8
-	late                             uint8 // whose NOTIFYING write is still under way though its caller gave up
+	late                             uint8    // whose NOTIFYING write is still under way though its caller gave up
+	n                                [2]uint8 // attempts that a channel has had
+	copied, copiedAt                 [2]uint8 // whose question for an attempt is on its way once more (host + 1), and what n was
 	host                             [2]Host
 	left                             Faults
 	// What only the checker knows:
@@ -87,11 +92,14 @@ type State struct {
 	said   [2]uint8 // by content: the hosts (bits) that said 202
 	out    [2]uint8 // by channel: the contents (bits) that were sent
 	parked [2]uint8 // by channel: the contents that were parked
-	disc   uint8    // the contents that were discarded
+	disc   uint8    // the contents that were discarded, or reopened
+	old    uint8    // those of them of which that is longer ago than seconds
+	heard  uint8    // the hosts (bits) that could ask the ticket of it meanwhile
+	gave   [2]uint8 // by channel: the contents that gave way, because another was told
 	excuse [2]uint8 // by channel: excuses not used up
 }
 
-// key is a State in 91 bits.
+// key is a State in 118 bits.
 type key [2]uint64
 
 // coder packs fields into a word, the first one lowest, or unpacks them in the same order.
@@ -132,6 +140,8 @@ func (c *coder) redisAndHosts(s *State) {
 		c.f(3, &p.rev)
 		c.f(2, &p.ch[0])
 		c.f(2, &p.ch[1])
+		c.f(1, &p.fresh)
+		c.f(1, &p.heeded)
 	}
 }
 
@@ -144,15 +154,23 @@ func (c *coder) rest(s *State) {
 	c.f(1, &s.left.rollback)
 	c.f(2, &s.left.cut)
 	c.f(1, &s.left.discard)
+	c.f(1, &s.left.reopen)
+	c.f(1, &s.left.copy)
 	c.f(2, &s.left.claim)
 	c.f(1, &s.left.other)
 	c.f(1, &s.data)
 	c.f(2, &s.disc)
+	c.f(2, &s.old)
+	c.f(2, &s.heard)
 	for i := range 2 {
 		c.f(2, &s.said[i])
 		c.f(2, &s.out[i])
 		c.f(2, &s.parked[i])
 		c.f(3, &s.excuse[i])
+		c.f(2, &s.gave[i])
+		c.f(2, &s.n[i])
+		c.f(2, &s.copied[i])
+		c.f(2, &s.copiedAt[i])
 	}
 }
 

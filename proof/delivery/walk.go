@@ -22,6 +22,10 @@ type Rules struct {
 	highRiskStale bool // a ticket back in HIGH_RISK counts as superseded
 	factMoves     bool // the receipt for what Redis had lost settles the channel of what the ticket carries now
 	sendDiscarded bool // a discarded entry is sent
+	staleCut      bool // sent while Redis is away, though the ticket has not named the entry for long
+	noFacts       bool // a decision stays on the ticket, and comes into no outbox
+	lostBlind     bool // a ticket that tells another content, or is in a later run, counts as one that lost this one
+	blindCopy     bool // an attempt does not say how many the channel has had
 }
 
 // Run is one exploration.
@@ -74,10 +78,13 @@ func (w *walk) steps() {
 			if p.cut == 0 {
 				w.adopt(h)
 				w.hints(h)
+				w.heed(h)
 			}
 			w.hostFaults(h)
 		}
 	}
 	w.leases()
 	w.redis()
+	w.copies()
+	w.passes()
 }
