@@ -6,19 +6,25 @@ package engine
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 )
 
 // What is here is for administrators. That the caller is one is for sockapi to see.
 
-// Break takes the asset from whoever holds it, on whatever host: the holder is fenced off and told, and the lock is free. by is
-// pid/uid of the administrator. It succeeds too when nobody holds the asset. Errors: ErrStoreUnavailable.
+// Break takes the asset from who holds it when it is called, on whatever host: the holder is fenced off and told, and the lock is
+// free. by is pid/uid of the administrator. It succeeds too when nobody holds the asset, or not the same any more. Errors:
+// ErrStoreUnavailable.
 func (e *Engine) Break(ctx context.Context, a Asset, by, reason string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	id := TicketID{Asset: a}
+	s, err := e.look(ctx, id)
+	if err != nil {
+		return err
+	}
 	r, err := e.commit(ctx, breakScript, id, AuditEvent{Kind: AuditBroken, Agent: by, Reason: reason}, e.args(id, e.highest(a), rand.Text(), by, "", e.KeepGrants.Milliseconds(),
-		reason, e.keys.asset(a, "ticket:"), e.keys.asset(a, "log:"), e.keys.asset(a, "refused:")))
+		reason, e.keys.asset(a, "ticket:"), e.keys.asset(a, "log:"), e.keys.asset(a, "refused:"), s.grantNonce, s.lock))
 	if err != nil {
 		return err
 	}
@@ -50,18 +56,33 @@ func (e *Engine) Force(ctx context.Context, id, by string) error {
 func (e *Engine) Reopen(ctx context.Context, id TicketID, by, reason string) (Ticket, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	r, err := e.commit(ctx, reopenScript, id, AuditEvent{Kind: AuditReopened, Agent: by, Reason: reason}, e.args(id, e.highest(id.Asset), rand.Text(), by, "", e.KeepGrants.Milliseconds(),
-		reason, string(assetInference.Initial)))
+	for {
+		t, err := e.reopen(ctx, id, by, reason)
+		if !errors.Is(err, errRaced) {
+			return t, err
+		}
+	}
+}
+
+func (e *Engine) reopen(ctx context.Context, id TicketID, by, reason string) (Ticket, error) {
+	s, err := e.read(ctx, id)
 	if err != nil {
 		return Ticket{}, err
 	}
-	s := snapshot{fields: r.pairs(0)}
+	r, err := e.commit(ctx, reopenScript, id, AuditEvent{Kind: AuditReopened, Agent: by, Reason: reason}, e.args(id, e.highest(id.Asset),
+		rand.Text(), by, "", e.KeepGrants.Milliseconds(), reason, string(assetInference.Initial), s.fields["revision"]))
+	if err != nil {
+		return Ticket{}, err
+	}
+	s = snapshot{fields: r.pairs(0)}
 	switch r.code {
 	case codeGone:
 		return Ticket{}, fmt.Errorf("%w: there is nothing to reopen", ErrTicketNotFound)
 	case codeIllegal:
 		state := State(s.fields["state"])
 		return Ticket{}, &TransitionError{State: state, Allowed: assetInference.Next(state)}
+	case codeConflict:
+		return Ticket{}, errRaced
 	}
 	for _, c := range e.claims.of(id.Asset) {
 		if c.ticket == id {
@@ -69,5 +90,6 @@ func (e *Engine) Reopen(ctx context.Context, id TicketID, by, reason string) (Ti
 		}
 	}
 	e.index.touch(id)
+	e.heedNow(ctx, id, s.fields)
 	return s.ticket(id)
 }

@@ -26,17 +26,24 @@ var errSilent = errors.New("no answer for 5 s")
 const deliverer = "notifier"
 
 // Attempt decides whether the notifier may send now (see outbox.Verdict). It asks for 5 s in which this process runs. Then it says
-// outbox.ErrAway if nobody can have taken the intent over, else an ErrStoreUnavailable. Whether the own outbox has a receipt, the
+// outbox.ErrAway if nobody can have taken the intent over and its ticket named it just before, else an ErrStoreUnavailable. Whether the own outbox has a receipt, the
 // notifier has looked before: that holds without Redis too.
 func (e *Engine) Attempt(ctx context.Context, a outbox.Attempt) (outbox.Answer, error) {
 	if err := e.Identity(); err != nil {
 		return outbox.Answer{}, err
 	}
 	id := TicketID{Asset(a.Asset), a.Task}
-	r, err := e.deliver(ctx, attemptScript, id, AuditEvent{Kind: AuditAttempt, Channel: a.Channel}, a.ID, a.Channel, a.Number, a.Run, e.runID, a.Lease.Milliseconds(), flag(a.AtMostOnce))
+	asked := e.now()
+	r, err := reply{codeMoved, []any{int64(a.Number - 1)}}, error(nil) // if nobody else has tried
+	for err == nil && r.code == codeMoved {
+		r, err = e.deliver(ctx, attemptScript, id, AuditEvent{Kind: AuditAttempt, Channel: a.Channel}, a.ID, a.Channel, a.Number, a.Run,
+			e.runID, a.Lease.Milliseconds(), flag(a.AtMostOnce), r.number(0))
+	}
 	switch {
 	case errors.Is(err, outbox.ErrAway) && !e.unbroken(e.staged(a)):
 		return outbox.Answer{}, &StoreError{Why: "no answer, and another daemon may have taken over before", silent: true}
+	case errors.Is(err, outbox.ErrAway) && !e.fresh(a, asked):
+		return outbox.Answer{}, &StoreError{Why: "no answer, and an administrator may have decided otherwise since the ticket last did", silent: true}
 	case err != nil:
 		return outbox.Answer{}, err
 	}
@@ -63,7 +70,7 @@ func (e *Engine) Outcome(ctx context.Context, o outbox.Outcome) (closed bool, er
 	id := TicketID{Asset(o.Asset), o.Task}
 	told := AuditEvent{Kind: outcomeKind(o.Status), Channel: o.Channel, Reason: o.Error}
 	r, err := e.deliver(ctx, outcomeScript, id, told, o.ID, o.Channel, o.Number, o.Run, string(o.Status), o.At.UnixMilli(), o.Error,
-		DefaultFlow, o.Asset)
+		DefaultFlow, o.Asset, e.runID)
 	if err != nil {
 		return false, err
 	}

@@ -88,7 +88,8 @@ func attemptVerdicts(t *testing.T, s *store) {
 	if got := verdict(t, b, attempt(b, id, in, "ops", 1), outbox.Busy); got.Wait <= 0 || got.Wait > time.Minute {
 		t.Errorf("wait is %s", got.Wait)
 	}
-	verdict(t, b, attempt(b, id, "unheard of", "ops", 1), outbox.Lost)
+	verdict(t, b, attempt(b, id, "unheard of", "ops", 1), outbox.Busy) // the ticket has another, which tells the same
+	verdict(t, b, attempt(b, id, "unheard of", "other", 1), outbox.Lost)
 	verdict(t, a, attempt(a, TicketID{"verdicts", "gone"}, in, "ops", 1), outbox.Lost)
 
 	if _, err := a.Outcome(t.Context(), outcome(id, in, "ops", 1, outbox.Pending)); err != nil {

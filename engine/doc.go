@@ -66,9 +66,27 @@
 //	failover, or older dump, after a restart    the sign of life that comes back is of a former run, which the outbox knows: signed over
 //	outbox.db copied, both run                  the one that was there first finds the other's sign renewed, says which process on which
 //	                                            host, and neither accepts nor sends until that sign has stood still for 10 s
+//	copy of a script comes late                 each names what it was decided upon, and changes nothing when that has moved on (below)
 //	publish lost                                the poll finds the release
 //	caller goes away while it waits             its place in the queue is given up, a lock or grant taken for it is released
 //	caller goes away during a write             the write goes on; asked again, it answers as replayed
+//
+// # What a script was decided upon
+//
+// A network may bring a script once more, or for the first time, after anything else was written. So each says on what it rests, and
+// Redis compares that in the script:
+//
+//	step, failure, notify, finish   the grant, and a number that grows with the writes of a claim: nothing of it that is newer
+//	mint, release                   the lock's nonce, and the grant's
+//	break                           the grant and the lock that were read: it ends the claim that was there when it was called
+//	reopen                          the ticket's revision
+//	discard, settle                 the ticket's intent, and the channels that were in question then
+//	retry, own                      the ticket's intent
+//	attempt                         intent, and how many attempts the channel has had; answered with another number it is asked anew
+//	outcome                         intent, attempt and run of the daemon; a receipt counts once, the ticket has a list of them
+//
+// What is left: a copy of a question whose attempt is under way begins its lease anew, and one of a write that was refused counts as
+// one more refusal.
 //
 // What trust rests on is watched every 10 s, and is only told (alarm.go): that each master's data set is the one it was, that the
 // token of an asset does not go back, that this host's clock and Redis' run alike and are not set.

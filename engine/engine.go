@@ -143,6 +143,8 @@ type Engine struct {
 	index     *index
 	journal   *journal
 	signs     signs
+	current   current
+	quiet     quiet
 	pace      pace
 	adopted   chan struct{}
 	calls     *calls
@@ -211,6 +213,7 @@ func (e *Engine) Start() {
 		e.spawn(e.queue.hear)
 		e.spawn(e.index.loop)
 		e.spawn(e.settleLoop)
+		e.spawn(e.heedLoop)
 		e.spawn(e.signLoop)
 		e.spawn(e.lookLoop)
 		e.spawn(e.walkLoop)

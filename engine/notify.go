@@ -116,6 +116,7 @@ func (e *Engine) accept(ctx context.Context, c *claim, r NotificationRequest, ch
 		return WriteResult{}, err
 	}
 	args = append(args, listed)
+	asked := e.now()
 	reply, err := e.write(ctx, c, notifyScript, refusal{Event: "notifying", To: Notifying}, args...)
 	if errors.Is(err, ErrStoreUnavailable) {
 		return WriteResult{}, err
@@ -131,6 +132,7 @@ func (e *Engine) accept(ctx context.Context, c *claim, r NotificationRequest, ch
 		return WriteResult{}, err
 	case reply.code == codeOK:
 		err = e.box.Commit(in.Ref)
+		e.current.confirm(in.ID, asked)
 	default:
 		e.discard(in.Ref)
 		s := snapshot{fields: reply.pairs(0)}

@@ -53,19 +53,19 @@ func (e *Engine) passOn(ctx context.Context, id TicketID, in outbox.Intent) erro
 		if err := e.box.Yield(in.Ref); err != nil {
 			return err
 		}
-		return e.offer(ctx, id)
+		return e.offer(ctx, id, in.ID)
 	}
 	return nil
 }
 
 // offer gives a ticket to whoever can deliver it: first the hint, as in inherit. The own hint stays for as long as the outbox has
 // something of it.
-func (e *Engine) offer(ctx context.Context, id TicketID) error {
+func (e *Engine) offer(ctx context.Context, id TicketID, intent string) error {
 	z := redis.Z{Score: float64(time.Now().UnixMilli()), Member: id.String()}
 	if err := e.redis.ZAdd(ctx, e.keys.undelivered(offered), z).Err(); err != nil {
 		return unavailable(err)
 	}
-	_, err := e.own(ctx, id, e.box.ID(), offered, "offered to the daemons that can deliver it: this one cannot on every channel")
+	_, err := e.own(ctx, id, intent, e.box.ID(), offered, "offered to the daemons that can deliver it: this one cannot on every channel")
 	if err == nil {
 		e.log.Warn("cannot deliver on every channel that a notification was accepted for; it is offered to other daemons", "ticket", id.String())
 	}

@@ -24,15 +24,18 @@ func racesAreSeen(t *testing.T, s *store) {
 			t.Errorf("%s %v: got code %d, %v, want %d", sc.name, args, r.code, err, want)
 		}
 	}
-	ask(ownScript, codeGone, "somebody", "another")
+	ask(ownScript, codeGone, "somebody", "another", in)
+	ask(ownScript, codeGone, e.box.ID(), "another", "an older intent")
 	ask(retryScript, codeConflict, "new", "another", "an older intent", "why", ",ops,")
+	ask(resolveScript, codeMismatch, "request", "discarded", "why", ",ops,", discardable, "an older intent")
+	ask(resolveScript, codeConflict, "request", "sent", "why", ",ops,", settleable, in)
 	if ticket, err := e.Ticket(t.Context(), c.Ticket); err != nil || ticket.Owner != e.box.ID() || ticket.Intent != in {
 		t.Errorf("owner %s, intent %s, %v", ticket.Owner, ticket.Intent, err)
 	}
-	ask(ownScript, codeOK, e.box.ID(), "another")
-	ask(ownScript, codeOK, e.box.ID(), "another") // its reply was lost
+	ask(ownScript, codeOK, e.box.ID(), "another", in)
+	ask(ownScript, codeOK, e.box.ID(), "another", in) // its reply was lost
 	deliver(t, e, c.Ticket, "ops", outbox.Sent, outbox.Go)
-	ask(ownScript, codeGone, "another", "a third")
+	ask(ownScript, codeGone, "another", "a third", in)
 	ask(retryScript, codeIllegal, "new", "another", in, "why", ",ops,")
 	if got := state(t, e, c.Ticket); got != Notified {
 		t.Errorf("state is %s", got)

@@ -44,19 +44,33 @@ func (e *Engine) Settle(ctx context.Context, r Resolution) (Ticket, error) {
 func (e *Engine) resolve(ctx context.Context, r Resolution, as outbox.Status, question string, kind AuditKind) (Ticket, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
-	reply, err := e.commit(ctx, resolveScript, r.Ticket, r.told(kind), e.args(r.Ticket, 0, "", r.By, "", rand.Text(), string(as), r.Reason,
-		r.Channel, question))
-	if err != nil {
-		return Ticket{}, err
+	for {
+		s, err := e.read(ctx, r.Ticket)
+		if err != nil {
+			return Ticket{}, err
+		}
+		about := "," // the channels that it is about, so that a copy which comes late is not about others
+		for _, name := range strings.Fields(s.fields["channels"]) {
+			if (r.Channel == "" || r.Channel == name) && strings.Contains(question, ","+s.fields["delivery."+name]+",") {
+				about += name + ","
+			}
+		}
+		reply, err := e.commit(ctx, resolveScript, r.Ticket, r.told(kind), e.args(r.Ticket, 0, "", r.By, "", rand.Text(), string(as),
+			r.Reason, about, question, s.fields["intent"]))
+		if err != nil {
+			return Ticket{}, err
+		}
+		if reply.code != codeMismatch {
+			return e.resolved(ctx, r, reply, question)
+		}
 	}
-	return e.resolved(r, reply, question)
 }
 
 func (r Resolution) told(kind AuditKind) AuditEvent {
 	return AuditEvent{Kind: kind, Channel: r.Channel, Agent: r.By, Reason: r.Reason}
 }
 
-func (e *Engine) resolved(r Resolution, reply reply, question string) (Ticket, error) {
+func (e *Engine) resolved(ctx context.Context, r Resolution, reply reply, question string) (Ticket, error) {
 	s := snapshot{fields: reply.pairs(0)}
 	switch reply.code {
 	case codeGone:
@@ -68,11 +82,12 @@ func (e *Engine) resolved(r Resolution, reply reply, question string) (Ticket, e
 		return Ticket{}, undecided(r.Channel, question)
 	}
 	e.index.touch(r.Ticket)
+	e.heedNow(ctx, r.Ticket, s.fields)
 	return s.ticket(r.Ticket)
 }
 
-// errRaced: another retry came between reading the ticket and writing it.
-var errRaced = errors.New("the ticket's intent changed")
+// errRaced: another write came between reading the ticket and writing it.
+var errRaced = errors.New("the ticket has moved on")
 
 // Retry sends once more on channels that are dead, parked or unknown, of a ticket in NOTIFYING or FAILED, from this host, which must
 // have every channel that is not settled. The key and the bytes stay. It goes through the stages of outbox/doc.go with a new intent.
@@ -108,6 +123,7 @@ func (e *Engine) retry(ctx context.Context, r Resolution) (Ticket, error) {
 		e.discard(in.Ref)
 		return Ticket{}, err
 	}
+	asked := e.now()
 	reply, err := e.commit(ctx, retryScript, r.Ticket, r.told(AuditRetried), e.args(r.Ticket, 0, "", r.By, "", in.ID, e.box.ID(),
 		s.fields["intent"], r.Reason, ","+strings.Join(again, ",")+",", onceOnly(in)))
 	if err != nil {
@@ -118,12 +134,13 @@ func (e *Engine) retry(ctx context.Context, r Resolution) (Ticket, error) {
 		if reply.code == codeConflict {
 			return Ticket{}, errRaced
 		}
-		return e.resolved(r, reply, settleable)
+		return e.resolved(ctx, r, reply, settleable)
 	}
 	if err := e.box.Commit(in.Ref); err != nil {
 		return Ticket{}, fmt.Errorf("%w: %w", ErrOutboxUnavailable, err)
 	}
-	return e.resolved(r, reply, settleable)
+	e.current.confirm(in.ID, asked)
+	return e.resolved(ctx, r, reply, settleable)
 }
 
 // onceOnly names an intent's channels that are at_most_once, as a set for a script.

@@ -17,6 +17,8 @@ import (
 var (
 	//go:embed lua/common.lua
 	commonLua string
+	//go:embed lua/claim.lua
+	claimLua string
 	//go:embed lua/delivery.lua
 	deliveryLua string
 	//go:embed lua/settle.lua
@@ -75,12 +77,12 @@ func newScript(name string, tell teller, parts ...string) script {
 var (
 	readScript    = newScript("read", nil, commonLua, readLua)
 	mintScript    = newScript("mint", tellMint, commonLua, mintLua)
-	stepScript    = newScript("step", tellTicket, commonLua, stepLua)
-	failureScript = newScript("failure", tellTicket, commonLua, failureLua)
-	finishScript  = newScript("finish", tellTicket, commonLua, finishLua)
+	stepScript    = newScript("step", tellTicket, commonLua, claimLua, stepLua)
+	failureScript = newScript("failure", tellTicket, commonLua, claimLua, failureLua)
+	finishScript  = newScript("finish", tellTicket, commonLua, claimLua, finishLua)
 	releaseScript = newScript("release", tellRelease, commonLua, releaseLua)
 	refuseScript  = newScript("refuse", nil, commonLua, refuseLua)
-	notifyScript  = newScript("notify", tellTicket, commonLua, notifyLua)
+	notifyScript  = newScript("notify", tellTicket, commonLua, claimLua, notifyLua)
 	attemptScript = newScript("attempt", tellAttempt, commonLua, settleLua, deliveryLua, attemptLua)
 	outcomeScript = newScript("outcome", tellOutcome, commonLua, settleLua, deliveryLua, outcomeLua)
 	breakScript   = newScript("break", tellBreak, commonLua, breakLua)
@@ -115,6 +117,7 @@ const (
 	codeSuperseded code = 23
 	codeLost       code = 24
 	codePark       code = 25
+	codeMoved      code = 26
 )
 
 // reply is a script's decoded reply: its code and what follows it.

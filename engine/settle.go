@@ -137,6 +137,7 @@ func (e *Engine) settleTicket(ctx context.Context, id TicketID) {
 		if in.Origin != outbox.Staged {
 			continue
 		}
+		asked := e.now()
 		s, err := e.lookWithin(ctx, id)
 		if err != nil {
 			return // it stays staged, and is asked about again
@@ -145,6 +146,8 @@ func (e *Engine) settleTicket(ctx context.Context, id TicketID) {
 		case s.fields["intent"] == in.ID:
 			if err := e.box.Commit(in.Ref); err != nil {
 				e.log.Warn("cannot commit a confirmed notification; it is tried again", "ticket", in.Ticket, "error", err)
+			} else if State(s.fields["state"]) == Notifying && s.fields["owner"] == e.box.ID() {
+				e.current.confirm(in.ID, asked)
 			}
 		case e.comeToNothing(in, &s):
 			e.discard(in.Ref)
@@ -170,8 +173,8 @@ func (e *Engine) sweepHints(ctx context.Context) error {
 	return e.eachHint(ctx, e.box.ID(), e.sweepHint)
 }
 
-// sweepHint looks at one, and asks Redis for the whole ticket only when the outbox has nothing open for it. The score was read before
-// the ticket: a hint that was put again meanwhile has another.
+// sweepHint looks at one, and asks Redis for the whole ticket only when the outbox has nothing open for it, and something was written
+// to it since there was nothing to do. The score was read before the ticket: a hint that was put again meanwhile has another.
 func (e *Engine) sweepHint(ctx context.Context, id TicketID, z redis.Z) (dropped bool, err error) {
 	intents, err := e.box.Ticket(id.String())
 	if err != nil {
@@ -186,21 +189,29 @@ func (e *Engine) sweepHint(ctx context.Context, id TicketID, z redis.Z) (dropped
 			return false, e.compare(ctx, in)
 		}
 	}
+	as, err := e.stands(ctx, id)
+	if err != nil || e.quiet.is(id, as) {
+		return false, err
+	}
 	s, err := e.readWithin(ctx, id)
 	if err != nil {
 		return false, err
 	}
-	if State(s.fields["state"]) == Notifying {
-		if s.fields["owner"] != e.box.ID() {
-			return false, nil
-		}
-		err := e.answerFor(ctx, id, &s)
-		if all, _ := e.serves(&s); !all || errors.Is(err, outbox.ErrFull) {
-			err = e.offer(ctx, id)
-		}
-		return false, err
+	e.quiet.note(id, "")
+	switch {
+	case State(s.fields["state"]) != Notifying:
+		return true, e.drop(ctx, e.box.ID(), id, z)
+	case s.fields["owner"] != e.box.ID():
+		return false, nil
 	}
-	return true, e.drop(ctx, e.box.ID(), id, z)
+	told, err := e.answerFor(ctx, id, &s)
+	if all, _ := e.serves(&s); !all || errors.Is(err, outbox.ErrFull) {
+		return false, e.offer(ctx, id, s.fields["intent"])
+	}
+	if err == nil && !told {
+		e.quiet.note(id, as)
+	}
+	return false, err
 }
 
 // compare looks whether the ticket fell back behind what is settled of an open intent, and puts that back.
@@ -219,7 +230,8 @@ func (e *Engine) compare(ctx context.Context, in outbox.Intent) error {
 	if State(s.fields["state"]) != Notifying || s.fields["intent"] != in.ID {
 		return nil
 	}
-	return e.putBack(ctx, in, &s)
+	_, err = e.putBack(ctx, in, &s)
+	return err
 }
 
 // glance reads what a ticket says of an intent's delivery, and no more.
@@ -241,20 +253,22 @@ func (e *Engine) glance(ctx context.Context, in outbox.Intent) (snapshot, error)
 
 // putBack tells a ticket what it knew before a failover brought it back: what is settled here and not there. Nothing of that is sent
 // again; what was not settled here, because another intent had taken its place, is adopted anew. What a person decided on the ticket
-// stands, but for what was sent all the same.
-func (e *Engine) putBack(ctx context.Context, in outbox.Intent, s *snapshot) error {
+// stands, but for what was sent all the same, and for what was discarded since.
+func (e *Engine) putBack(ctx context.Context, in outbox.Intent, s *snapshot) (told bool, err error) {
 	for name, d := range in.Channels {
 		is := outbox.Status(s.fields["delivery."+name])
-		if !d.Status.Settled() || d.Status == is || is == "" || is.Settled() && d.Status != outbox.Sent {
+		overrides := d.Status == outbox.Sent || d.Status == outbox.Discarded && is != outbox.Sent
+		if !d.Status.Settled() || d.Status == is || is == "" || is.Settled() && !overrides {
 			continue
 		}
+		told = true
 		_, err := e.Outcome(ctx, outbox.Outcome{
 			Ref: in.Ref, Asset: in.Asset, Task: in.Task, Run: in.Run, Key: in.Key, Channel: name, Number: d.Attempts,
 			Status: d.Status, At: d.At, Error: d.Error,
 		})
 		if err != nil {
-			return err
+			return true, err
 		}
 	}
-	return nil
+	return told, nil
 }

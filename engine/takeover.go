@@ -106,13 +106,13 @@ func (e *Engine) inherit(ctx context.Context, id TicketID, gone string, z redis.
 	if !some {
 		return false, nil // pending and visible, for a daemon that has a channel
 	}
-	if err := e.answerFor(ctx, id, &s); err != nil || !all {
+	if _, err := e.answerFor(ctx, id, &s); err != nil || !all {
 		return false, err
 	}
 	if err := e.hint(ctx, id.String()); err != nil {
 		return false, err
 	}
-	owned, err := e.own(ctx, id, gone, e.box.ID(), "from daemon "+gone)
+	owned, err := e.own(ctx, id, s.fields["intent"], gone, e.box.ID(), "from daemon "+gone)
 	if err != nil || !owned {
 		return false, err
 	}
@@ -122,20 +122,18 @@ func (e *Engine) inherit(ctx context.Context, id TicketID, gone string, z redis.
 
 // answerFor has this outbox answer for a ticket: what is settled here and not there, because the ticket fell back, is told to it, and the
 // rest is taken into the outbox.
-func (e *Engine) answerFor(ctx context.Context, id TicketID, s *snapshot) error {
+func (e *Engine) answerFor(ctx context.Context, id TicketID, s *snapshot) (told bool, err error) {
 	in, err := e.box.Get(outbox.Ref{Ticket: id.String(), ID: s.fields["intent"]})
 	if err == nil {
-		err = e.putBack(ctx, in, s)
-	} else if errors.Is(err, outbox.ErrNotFound) {
-		err = nil
+		told, err = e.putBack(ctx, in, s)
 	}
-	if err != nil {
-		return err
+	if err != nil && !errors.Is(err, outbox.ErrNotFound) {
+		return told, err
 	}
 	if err := e.adopt(id, s); err != nil {
-		return fmt.Errorf("%w: %w", ErrOutboxUnavailable, err)
+		return told, fmt.Errorf("%w: %w", ErrOutboxUnavailable, err)
 	}
-	return nil
+	return told, nil
 }
 
 // serves reports whether this daemon has all, and whether it has some, of the ticket's unsettled channels, by name and type.
@@ -151,12 +149,12 @@ func (e *Engine) serves(s *snapshot) (all, some bool) {
 	return all, some
 }
 
-// own gives a ticket another owner if it still has the one that it is known to have.
-func (e *Engine) own(ctx context.Context, id TicketID, from, to, why string) (bool, error) {
+// own gives a ticket another owner if it still has the one that it is known to have, and the same intent.
+func (e *Engine) own(ctx context.Context, id TicketID, intent, from, to, why string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	r, err := e.commit(ctx, ownScript, id, AuditEvent{Kind: AuditInherited, Reason: why},
-		e.args(id, 0, "", deliverer, "", from, to))
+		e.args(id, 0, "", deliverer, "", from, to, intent))
 	return err == nil && r.code == codeOK, err
 }
 

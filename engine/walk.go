@@ -76,7 +76,7 @@ func (e *Engine) walkNode(ctx context.Context, node redis.Cmdable) error {
 var globEscape = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `\`, `\\`)
 
 func (e *Engine) repair(ctx context.Context, key string) error {
-	fields, err := e.redis.HMGet(ctx, key, "asset", "task", "state", "owner").Result()
+	fields, err := e.redis.HMGet(ctx, key, "asset", "task", "state", "owner", "intent").Result()
 	if err != nil {
 		return unavailable(err)
 	}
@@ -90,7 +90,7 @@ func (e *Engine) repair(ctx context.Context, key string) error {
 	case Notifying:
 		owner := text[3]
 		if owner == "" { // lost with the newest writes: whoever finds it answers for it
-			if _, err := e.own(ctx, id, "", e.box.ID(), "it had no owner any more"); err != nil {
+			if _, err := e.own(ctx, id, text[4], "", e.box.ID(), "it had no owner any more"); err != nil {
 				return err
 			}
 			owner = e.box.ID()

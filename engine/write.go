@@ -5,7 +5,6 @@ package engine
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"time"
@@ -66,7 +65,7 @@ func (e *Engine) Step(ctx context.Context, id string, uid uint32, r StepRequest)
 	}
 	from := c.flow.from(r.Step, r.State)
 	reply, err := e.write(ctx, c, stepScript, refusal{Event: "step", Step: r.Step, To: r.State},
-		r.Step, string(r.State), factsDigest(r.State, r.Facts), record, from.String(), from.without(r.State).String(), r.Summary, rand.Text(), listed)
+		r.Step, string(r.State), factsDigest(r.State, r.Facts), record, from.String(), from.without(r.State).String(), r.Summary, listed)
 	if err != nil {
 		return WriteResult{}, err
 	}
@@ -102,7 +101,7 @@ func (e *Engine) Fail(ctx context.Context, id string, uid uint32, r FailureReque
 		from, final, event, to = c.flow.failable(), "1", "failed", Failed
 	}
 	reply, err := e.write(ctx, c, failureScript, refusal{Event: event, Step: r.Step, To: to},
-		r.Step, record, rand.Text(), final, from.String(), r.Error)
+		r.Step, record, final, from.String(), r.Error)
 	if err != nil {
 		return WriteResult{}, err
 	}
@@ -207,7 +206,8 @@ func (e *Engine) write(ctx context.Context, c *claim, s script, what refusal, mo
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()
 	told := AuditEvent{Kind: AuditKind(what.Event), Token: c.token, Agent: c.agent, Step: what.Step, To: what.To}
-	r, err := e.commit(ctx, s, c.ticket, told, e.args(c.ticket, c.token, c.nonce, c.agent, refused, more...))
+	c.number = max(c.number+1, e.now().Microseconds()) // above those of an earlier run of the daemon, too
+	r, err := e.commit(ctx, s, c.ticket, told, e.args(c.ticket, c.token, c.nonce, c.agent, refused, append([]any{c.number}, more...)...))
 	if err != nil {
 		return reply{}, err
 	}

@@ -115,6 +115,9 @@ func (j *job) look() {
 	case j.d.Due.After(now): // it was put off since the outbox was read
 		j.again = j.d.Due
 		return
+	case j.d.Status.Settled() && j.d.Recorded:
+		j.memo = memo{}
+		return
 	case j.d.Status.Settled():
 		j.bring()
 		return
@@ -161,7 +164,7 @@ func (j *job) look() {
 	last := j.in.At.Add(j.n.GiveUp)
 	j.memo.seated, j.memo.rank = true, j.rank
 	wait, inLine := j.ch.admit(now, waiting{key: key{j.in.ID, j.name}, rank: j.rank})
-	old := wait > 0 && !now.Before(last)
+	old := wait > 0 && j.tooOld()
 	if wait > 0 && !old {
 		if !inLine || wait > j.n.RetryMax {
 			wait = j.n.spread(min(wait, j.n.RetryMax))
@@ -212,6 +215,8 @@ func (j *job) ask(old bool) (sent bool) {
 		j.conclude(Result{Status: outbox.Parked, Error: "the ticket lost what it had confirmed, so whether it went out is not known"})
 	case j.d.AtMostOnce && (j.d.Status == outbox.Sending || j.d.Status == outbox.Unknown): // the ticket fell back, the outbox did not
 		j.conclude(Result{Status: outbox.Parked, Error: "whether an earlier attempt arrived is not known"})
+	case a.Verdict == outbox.Lost && j.tooOld():
+		j.conclude(Result{Status: outbox.Pending, Error: "the ticket lost what it had confirmed, and it is too old to be sent all the same"})
 	case old:
 		j.conclude(Result{Status: outbox.Pending, Error: withDetail("the channel could not be used", j.d.Error)})
 	case a.Verdict == outbox.Lost:
@@ -240,11 +245,23 @@ func (j *job) attempt(lease time.Duration) (outbox.Answer, error) {
 // confirmed, no other is known to be at it, and it is not too late. When it stops, it is the question that was cut off.
 func (j *job) alone() bool {
 	return j.n.ctx.Err() == nil && j.in.Origin == outbox.Committed && !j.d.AtMostOnce && j.n.Boottime() >= j.memo.busyUntil &&
-		time.Now().Before(j.in.At.Add(j.n.GiveUp))
+		!j.tooOld()
+}
+
+func (j *job) tooOld() bool { return !time.Now().Before(j.in.At.Add(j.n.GiveUp)) }
+
+// stands reports whether the outbox still has this to send: what an administrator decides is a fact there.
+func (j *job) stands() bool {
+	in, err := j.n.box.Get(j.in.Ref)
+	return err == nil && in.Origin == j.in.Origin && !in.Channels[j.name].Status.Settled()
 }
 
 // send makes the attempt. until is when its lease ends, on Boottime; 0: it has none.
 func (j *job) send(until time.Duration) (sent bool) {
+	if until == 0 && !j.stands() { // nor did the ticket say so
+		j.again = time.Now()
+		return false
+	}
 	if j.d.AtMostOnce {
 		if err := j.n.box.Begin(j.in.Ref, j.name, j.d.Attempts+1); err != nil {
 			j.n.warn(slog.LevelError, "cannot write the beginning of an attempt to the outbox", slog.Any("error", err))

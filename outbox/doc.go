@@ -39,11 +39,22 @@
 //   - A receipt (a channel that is Sent) is a fact. No later outcome replaces it, closing the intent does not end the duty to
 //     bring it to the ticket, and it stays for as long as terminal tickets do. There it settles the channel for the rest of the
 //     ticket's run, under whatever intent. That of an earlier run goes into the history and settles nothing.
+//   - What an administrator decides (discard, settle, reopen), and a retry elsewhere, is a fact in each outbox that holds an intent of
+//     the ticket: on the host where it is decided when the call returns, on the others after the engine's next round, which asks the
+//     tickets of what is to be sent every 2 s: of the 500 intents that are due soonest within 15 s, and of 500 of all, in turn. With
+//     n intents to send, a decision is here after n/250 s at latest. Before that it stops whatever asks for its attempt.
+//   - Redis has lost an intent only if the ticket is gone or has no other intent, receipt or outcome on that channel for the same run,
+//     and is not in a later one. Then it is sent all the same, if it is younger than give_up. Where another intent tells people
+//     the same under the same key, this one waits for what becomes of that.
 //   - A ticket that a failover brought back to NOTIFYING is told what is settled here. What is not, because another intent had
 //     superseded it, is adopted again from the ticket.
-//   - While Redis is away nobody can be asked, so only that is sent which nobody can have taken over, superseded or discarded
-//     meanwhile: a committed intent, staged since the daemon's present run has given its signs of life without a break, and younger
-//     than give_up. A break is longer than a sign lives (25 s) without one written while Redis answered, or a freeze as long, or a
+//   - While Redis is away nobody can be asked, so only that is sent which nobody can have taken over, and which its ticket named as
+//     this daemon's at most 5 s before the question that got no answer: when its NOTIFYING write was confirmed, or in a round. The
+//     send begins at most 12 s after the question, so nothing begins 17 s after somebody else decided against it. That costs: of what
+//     is tried again for longer, only those tries are made without Redis that fall into its first 5 s; the rest waits for its return.
+//     After a restart it is what was staged in the last 5 s.
+//   - Nobody can have taken over a committed intent, staged since the daemon's present run has given its signs of life without a
+//     break, and younger than give_up. A break is longer than a sign lives (25 s) without one written while Redis answered, or a freeze as long, or a
 //     restart, but for what was staged less than 20 s ago: the sign of the run before stood then. Redis counts as away when it has
 //     answered nothing for 5 s in which the daemon ran; a send that comes more than a few seconds after that asks again. What is
 //     older, adopted or at_most_once waits.

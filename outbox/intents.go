@@ -116,14 +116,18 @@ func (s *Store) Shut(ref Ref, recorded ...string) error {
 		if h.Origin == Closed {
 			return nil
 		}
-		h.Token, h.Nonce, h.Agent = 0, "", ""
-		h.ClosedAt = wall(time.Now())
-		if err := t.turn(h, Closed); err != nil {
-			return err
-		}
-		t.dropBodies(h.ID)
-		return nil
+		return t.shut(h)
 	})
+}
+
+func (t *tx) shut(h *head) error {
+	h.Token, h.Nonce, h.Agent = 0, "", ""
+	h.ClosedAt = wall(time.Now())
+	if err := t.turn(h, Closed); err != nil {
+		return err
+	}
+	t.dropBodies(h.ID)
+	return nil
 }
 
 // Get returns an intent with its content and bodies, or ErrNotFound.

@@ -31,6 +31,16 @@ local function within(set, state)
   return state and string.find(set, ',' .. state .. ',', 1, true) ~= nil
 end
 
+-- listed adds a word to a list of words, which may be missing.
+local function listed(words, word)
+  return (words and words .. ' ' or '') .. word
+end
+
+-- names: does a list of words have this one?
+local function names(words, word)
+  return words and string.find(' ' .. words .. ' ', ' ' .. word .. ' ', 1, true) ~= nil
+end
+
 local function terminal(state)
   return state == 'FINISHED' or state == 'FAILED'
 end

@@ -2,27 +2,29 @@
 -- Copyright The Picket Authors
 --
 -- outcome: what became of an attempt. A receipt is a fact and is recorded in whatever state the ticket is. It settles the channel,
--- also under an intent that a retry has replaced; of another run of the ticket it goes into the history only. Any other outcome
--- counts only as that of this very attempt, or, if it settles the channel, where none is under way: the ticket fell back.
+-- also under an intent that a retry has replaced; of another run of the ticket it goes into the history only. It counts once: the
+-- ticket has a list of them. Any other outcome counts only as that of this very attempt, or, if it settles the channel, where none is
+-- under way: the ticket fell back. One that settles nothing is told only by the run of the daemon whose attempt it was.
 -- ARGV  17 status  18 when, ms of the host's clock  19 error; when sent, who did not get it all the same, or empty  20 flow and
---       21 asset of a ticket that is made anew for a receipt
+--       21 asset of a ticket that is made anew for a receipt  22 this run of the daemon
 -- Reply {OK, '1' if the ticket needs nothing more from this intent, else '0', 'applied', 'replayed' or 'superseded', from, to}
 
 local status, at = ARGV[17], ARGV[18]
 local t = redis.call('HMGET', TICKET, 'state', 'intent', 'intents', field('delivery'), field('attempt'), 'run', 'token',
-  'notification', field('receipt'), field('lease'), field('receipt_before'))
+  'notification', field('receipt'), field('lease'), field('receipt_before'), field('attempt_run'))
 local state, was, token = t[1], t[4], t[7] or '0'
 local current = t[2] == INTENT
-local known = t[3] and string.find(' ' .. t[3] .. ' ', ' ' .. INTENT .. ' ', 1, true)
+local known = names(t[3], INTENT)
 local run = (t[6] or RUN) == RUN
 
 local settles = status == 'dead' or status == 'parked' or status == 'discarded'
 -- Whose attempt it is does not depend on which intent the ticket has now.
-local under = was == 'sending' and t[5] == ATTEMPT
+local under = was == 'sending' and t[5] == ATTEMPT and (settles or t[12] == ARGV[22])
 local idle = was == 'pending' or was == 'unknown' or was == 'sending' and (tonumber(t[10]) or 0) <= tonumber(NOW)
+  or status == 'discarded' and (was == 'parked' or was == 'dead')
 
-local function receipt(name, reason)
-  redis.call('HSET', TICKET, field(name), RECEIPT)
+local function receipt(name, list, reason)
+  redis.call('HSET', TICKET, field(name), listed(list, RECEIPT))
   event(TICKET, LOG, 'receipt', state, state, 'step', CHANNEL, 'host', HOST, 'agent', AGENT, 'token', token, 'reason', reason)
 end
 
@@ -30,7 +32,7 @@ local function deliver()
   redis.call('HSET', TICKET, field('delivery'), status, field('at'), at, field('host'), HOST, field('error'), ARGV[19])
 end
 
-if not current and status == 'sent' and (t[9] == RECEIPT or t[11] == RECEIPT) then
+if not current and status == 'sent' and (names(t[9], RECEIPT) or names(t[11], RECEIPT)) then
   return {OK, '1', 'replayed', state, state}
 end
 if not current and not (known and run) then
@@ -39,7 +41,7 @@ if not current and not (known and run) then
     return {OK, '1', 'superseded', state or '', state or ''}
   end
   if not run then
-    receipt('receipt_before', 'of run ' .. RUN)
+    receipt('receipt_before', t[11], 'of run ' .. RUN)
     touch(state)
     return {OK, '1', 'applied', state, state}
   end
@@ -52,7 +54,7 @@ if not current and not (known and run) then
   if not t[8] then
     deliver()
   end
-  receipt('receipt', 'of an intent that Redis had lost')
+  receipt('receipt', t[9], 'of an intent that Redis had lost')
   touch(state)
   return {OK, '1', 'applied', state, state}
 end
@@ -64,7 +66,7 @@ if status == 'sent' then
       deliver()
       redis.call('HDEL', TICKET, field('lease'), field('attempt'), field('attempt_run'))
     end
-    receipt('receipt', current and ARGV[19] or 'of an earlier intent')
+    receipt('receipt', t[9], current and ARGV[19] or 'of an earlier intent')
     if state == 'NOTIFYING' then
       state = settle()
     end

@@ -4,10 +4,10 @@
 -- reopen: a terminal ticket begins a new run. What was recorded stays in the log; the ids of old intents stay on the ticket, so
 -- that a late one is known to be superseded. If the newest grant is for this ticket, it is replaced by one that nobody holds.
 -- ARGV  1 the highest token that this daemon has seen  2 nonce of that grant, and id of the request  12 life of a grant, ms
---       13 reason  14 initial state
--- Reply {OK, ticket, from} (a replay without)  {GONE}  {ILLEGAL, ticket}
+--       13 reason  14 initial state  15 revision of the ticket when it was decided
+-- Reply {OK, ticket, from} (a replay without)  {GONE}  {ILLEGAL, ticket}  {CONFLICT, ticket} it has moved on
 
-local t = redis.call('HMGET', TICKET, 'state', 'request', 'run', 'token')
+local t = redis.call('HMGET', TICKET, 'state', 'reopened', 'run', 'token', 'revision')
 local state, token = t[1], t[4]
 if not state then
   return {GONE}
@@ -18,8 +18,11 @@ end
 if not terminal(state) then
   return {ILLEGAL, redis.call('HGETALL', TICKET)}
 end
+if t[5] ~= ARGV[15] then
+  return {CONFLICT, redis.call('HGETALL', TICKET)}
+end
 local g = redis.call('HMGET', GRANT, 'token', 'nonce', 'ticket')
-redis.call('HSET', TICKET, 'state', ARGV[14], 'request', NONCE, 'run', string.format('%.0f', tonumber(t[3]) + 1))
+redis.call('HSET', TICKET, 'state', ARGV[14], 'reopened', NONCE, 'run', string.format('%.0f', tonumber(t[3]) + 1))
 if g[3] == ID then
   token = nobody(g[1], ARGV[12], '')
   redis.call('HSET', TICKET, 'token', token)
@@ -28,9 +31,14 @@ if g[3] == ID then
     redis.pcall('PUBLISH', ARGV[9], ARGV[10])
   end
 end
-local keep = ',asset,task,flow,state,run,revision,token,request,intents,created_at,updated_at,'
+local keep = ',asset,task,flow,state,run,revision,token,reopened,intents,created_at,updated_at,'
 for _, name in ipairs(redis.call('HKEYS', TICKET)) do
-  if not within(keep, name) then
+  local channel = string.match(name, '^receipt%.(.*)$')
+  if channel then -- so that a copy of it that comes late is known
+    local before = redis.call('HGET', TICKET, 'receipt_before.' .. channel)
+    redis.call('HSET', TICKET, 'receipt_before.' .. channel, listed(before, redis.call('HGET', TICKET, name)))
+  end
+  if not within(keep, name) and not string.find(name, '^receipt_before%.') then
     redis.call('HDEL', TICKET, name)
   end
 end

@@ -21,7 +21,7 @@ end
 if t[2] ~= ARGV[14] then
   return {CONFLICT, redis.call('HGETALL', TICKET)}
 end
-redis.call('HSET', TICKET, 'state', 'NOTIFYING', 'intent', ARGV[12], 'intents', t[3] .. ' ' .. ARGV[12], 'owner', ARGV[13])
+redis.call('HSET', TICKET, 'state', 'NOTIFYING', 'intent', ARGV[12], 'intents', listed(t[3], ARGV[12]), 'owner', ARGV[13])
 redis.call('HDEL', TICKET, 'failure', 'failure_step', 'failure_count')
 for name in string.gmatch(t[4], '%S+') do
   if within(ARGV[17], name) then -- a ticket written before that was frozen says nothing of it

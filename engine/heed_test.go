@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/picketd/picket/outbox"
+)
+
+func init() {
+	contract["G10 what was decided is a fact in every outbox"] = decisionsAreFacts
+	contract["G10 what Redis lost is not sent if another tells it"] = lostLooksAround
+	contract["what waits for a person is told and read once"] = decidedIsQuiet
+}
+
+// decisionsAreFacts: a has to send, and b has a copy. What an administrator decides on b is in b's outbox when the call returns, and in
+// a's after the next round.
+func decisionsAreFacts(t *testing.T, s *store) {
+	f := s.fleet(t)
+	a, b := f.frozen("host-a"), f.frozen("host-b")
+	for _, c := range []struct {
+		name   string
+		decide func(Resolution) error
+		origin outbox.Origin // of the intent afterwards, on both
+		ops    outbox.Status
+		pager  outbox.Status
+	}{
+		{"nothing", func(Resolution) error { return nil }, "", outbox.Pending, outbox.Pending},
+		{"discard", func(r Resolution) error { _, err := b.Discard(t.Context(), r); return err }, outbox.Closed, outbox.Discarded, outbox.Discarded},
+		{"discard one", func(r Resolution) error {
+			r.Channel = "ops"
+			_, err := b.Discard(t.Context(), r)
+			return err
+		}, "", outbox.Discarded, outbox.Pending},
+		{"settle one", func(r Resolution) error {
+			deliver(t, b, r.Ticket, "ops", outbox.Unknown, outbox.Go)
+			_, err := b.Settle(t.Context(), r)
+			return err
+		}, "", outbox.Sent, outbox.Pending},
+		{"reopen", func(r Resolution) error {
+			_, err := b.Discard(t.Context(), r)
+			if err == nil {
+				_, err = b.Reopen(t.Context(), r.Ticket, "1/0", "again")
+			}
+			return err
+		}, outbox.Closed, outbox.Discarded, outbox.Discarded},
+		{"retry", func(r Resolution) error {
+			deliver(t, b, r.Ticket, "ops", outbox.Unknown, outbox.Go)
+			_, err := b.Retry(t.Context(), r)
+			return err
+		}, outbox.Closed, outbox.Pending, outbox.Pending},
+	} {
+		k, _ := claimed(t, a, "fact "+c.name, "t")
+		ref := outbox.Ref{Ticket: k.Ticket.String(), ID: notified(t, a, k, "ops", "pager")}
+		snap, err := b.read(t.Context(), k.Ticket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(b.adopt(k.Ticket, &snap), c.decide(Resolution{Ticket: k.Ticket, By: "1/0", Reason: "x"})); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		for e, origin := range map[*Engine]outbox.Origin{b: outbox.Adopted, a: outbox.Committed} {
+			if e == a {
+				if _, err := a.heedSome(t.Context(), nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.origin != "" {
+				origin = c.origin
+			}
+			in, err := e.box.Get(ref)
+			if err != nil || in.Origin != origin || in.Channels["ops"].Status != c.ops || in.Channels["pager"].Status != c.pager {
+				t.Errorf("%s on %s: the intent is %s, %+v, %v", c.name, e.Host, in.Origin, in.Channels, err)
+			}
+		}
+		letGo(t, a, k.Ticket.Asset)
+	}
+	due, _, err := a.box.Due(time.Now().Add(time.Hour), 100)
+	if err != nil || len(due) != 4 { // of "nothing" two
+		t.Errorf("%d are to be sent, %v", len(due), err)
+	}
+}
+
+// lostLooksAround: Redis lost what a had accepted, and b has told people since, under the same key, or is about to, or there is a new
+// run.
+func lostLooksAround(t *testing.T, s *store) {
+	f := s.fleet(t)
+	a, b := f.frozen("host-a"), f.frozen("host-b")
+	for _, c := range []struct {
+		name string
+		then func(*Claim, TicketID)
+		want outbox.Verdict
+	}{
+		{"nobody", func(*Claim, TicketID) {}, outbox.Lost},
+		{"waits", func(k *Claim, _ TicketID) { notified(t, b, k, "ops") }, outbox.Busy},
+		{"taken over", func(k *Claim, id TicketID) {
+			in := notified(t, b, k, "ops")
+			if _, err := a.own(t.Context(), id, in, b.box.ID(), a.box.ID(), "it is gone"); err != nil {
+				t.Fatal(err)
+			}
+		}, outbox.Busy},
+		{"elsewhere", func(k *Claim, _ TicketID) { notified(t, b, k, "pager") }, outbox.Lost},
+		{"sends", func(k *Claim, id TicketID) { notified(t, b, k, "ops"); deliver(t, b, id, "ops", "", outbox.Go) }, outbox.Busy},
+		{"sent", func(k *Claim, id TicketID) {
+			notified(t, b, k, "ops")
+			deliver(t, b, id, "ops", outbox.Sent, outbox.Go)
+		}, outbox.Done},
+		{"next run", func(k *Claim, id TicketID) {
+			_, failed := b.Fail(t.Context(), k.ID, agent, FailureRequest{"online", "x", true})
+			_, err := b.Reopen(t.Context(), id, "1/0", "again")
+			if err := errors.Join(failed, err); err != nil {
+				t.Fatal(err)
+			}
+		}, outbox.Superseded},
+	} {
+		k, _ := claimed(t, a, "lost "+c.name, "t")
+		id, old := k.Ticket, notified(t, a, k, "ops")
+		a.redis.Del(t.Context(), a.keys.ticket(id), a.keys.log(id), a.keys.lock(id.Asset))
+		k, _ = claimed(t, b, string(id.Asset), "t")
+		c.then(k, id)
+		got, err := a.Attempt(t.Context(), attempt(a, id, old, "ops", 1))
+		if c.name == "taken over" {
+			if _, err := a.heedSome(t.Context(), nil); err != nil || !has(a, id, mustTicket(t, a, id).Intent) {
+				t.Errorf("what it waits for, and has to deliver itself, is not taken into the outbox: %v", err)
+			}
+		}
+		if err != nil || got.Verdict != c.want || got.Verdict == outbox.Done && got.Status != outbox.Sent {
+			t.Errorf("%s: got %+v, %v, want %d", c.name, got, err, c.want)
+		}
+	}
+}
+
+// decidedIsQuiet: of two parked channels one is decided about. What this outbox knows of it is not told again, and while the other waits
+// the ticket is not read whole.
+func decidedIsQuiet(t *testing.T, s *store) {
+	f, w := s.watched(t, readScript, outcomeScript)
+	second := Channel{Name: "second", Type: "exec", MinSeverity: "critical", AtMostOnce: true}
+	e := f.frozen("host-a", func(c *Config) { c.Channels = []Channel{channels[0], channels[1], second} })
+	k, _ := claimed(t, e, "quiet", "t")
+	ref := outbox.Ref{Ticket: k.Ticket.String(), ID: notified(t, e, k, "pager", "second")}
+	for _, channel := range []string{"pager", "second"} {
+		o := outcome(k.Ticket, ref.ID, channel, 1, outbox.Parked)
+		_, err := e.Outcome(t.Context(), o)
+		if err := errors.Join(err, e.box.Record(o, time.Now(), true)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.box.Shut(ref); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Discard(t.Context(), Resolution{Ticket: k.Ticket, Channel: "pager", By: "1/0", Reason: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	sweep := func() (scripts int) {
+		t.Helper()
+		before := len(w.sent)
+		if err := e.sweepHints(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return len(w.sent) - before
+	}
+	if first, second := sweep(), sweep(); first != 1 || second != 0 {
+		t.Errorf("the first look ran %d scripts, the second %d", first, second)
+	}
+	if _, err := e.Settle(t.Context(), Resolution{Ticket: k.Ticket, Channel: "second", By: "1/0", Reason: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if sweep() != 1 || hinted(t, e, e.box.ID(), k.Ticket) {
+		t.Error("what was written to the ticket is not seen")
+	}
+}
+
+// TestG10_OnlyWhatTheTicketNamedLatelyIsSentAlone: with Redis away an intent goes out if it was confirmed just before it was asked for.
+func TestG10_OnlyWhatTheTicketNamedLatelyIsSentAlone(t *testing.T) {
+	t.Parallel()
+	f, server := setup(t)
+	e := f.frozen("host-a", func(c *Config) { c.TTL = time.Hour })
+	at := Boottime()
+	e.now = func() time.Duration { return at }
+	e.pace.every = time.Second
+	if err := e.sign(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	k, _ := claimed(t, e, "lately", "t")
+	in := notified(t, e, k, "ops")
+	q := attempt(e, k.Ticket, in, "ops", 1)
+	q.At = time.Now().Add(-currentFor) // so that it is the ticket's word that counts
+	for _, c := range []struct {
+		name  string
+		since time.Duration
+		heeds bool
+		want  bool
+	}{
+		{"just accepted", 0, false, true}, {"a little later", currentFor, false, true}, {"later", 1, false, false}, {"asked again", time.Minute, true, true},
+	} {
+		if at += c.since; c.heeds {
+			if _, err := e.heedSome(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := e.fresh(q, at); got != c.want {
+			t.Errorf("%s: it may go out alone is %v", c.name, got)
+		}
+	}
+	at += currentFor + 1
+	e.signs.mu.Lock()
+	e.signs.looked, e.signs.since = at, at-time.Hour
+	e.signs.mu.Unlock()
+	server.Freeze()
+	defer server.Thaw()
+	_, err := e.Attempt(t.Context(), q)
+	if !errors.Is(err, ErrStoreUnavailable) || errors.Is(err, outbox.ErrAway) {
+		t.Errorf("what nobody has confirmed for long goes out alone: %v", err)
+	}
+}
+
+// TestHeedingGoesRound: with more to send than one round asks about, each has its turn, and what is due soon has it always.
+func TestHeedingGoesRound(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	e := f.frozen("host-a")
+	const many = heedMost + 50
+	for i := range many {
+		id := TicketID{Asset(fmt.Sprintf("many-%d", i)), "t"}
+		in := outbox.Intent{
+			Ref: outbox.Ref{Ticket: id.String(), ID: fmt.Sprint("in", i)}, Asset: string(id.Asset), Task: id.Task, Run: 1, At: time.Now(),
+			Channels: map[string]outbox.Delivery{"ops": {Type: "webhook", Due: time.Now().Add(time.Hour)}},
+		}
+		if err := errors.Join(e.box.Stage(in), e.box.Commit(in.Ref)); err != nil {
+			t.Fatal(err)
+		}
+		e.redis.HSet(t.Context(), e.keys.ticket(id), "state", string(Notifying), "run", "1", "intent", in.ID, "intents", in.ID, "owner", e.box.ID())
+	}
+	var next []byte
+	for round, want := range []int{heedMost, many, many} {
+		var err error
+		if next, err = e.heedSome(t.Context(), next); err != nil || len(e.current.at) != want {
+			t.Errorf("after round %d %d of %d are confirmed, %v", round, len(e.current.at), many, err)
+		}
+	}
+}
