@@ -87,7 +87,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s)
 
 .PHONY: chaos
 chaos: ## Freeze and kill daemons and Redis at random for CHAOSTIME (1m) and check what is recorded; needs redis-server
-	PICKET_CHAOS=$(CHAOSTIME) go test -count=1 -timeout 0 -run '^Test(G1|G9)_Chaos$$' -v ./daemon
+	PICKET_CHAOS=$(CHAOSTIME) go test -count=1 -timeout 0 -run '^Test(G1|G9|G10)_Chaos$$' -v ./daemon
 
 .PHONY: models
 models: ## Run the models of claim and delivery through every interleaving, and each rule left out (minutes, gigabytes)
