@@ -64,6 +64,7 @@ func (l *lookout) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.lookAtRoom(ctx, masters)
 	return errors.Join(l.lookAtClocks(ctx, masters), l.lookAtStores(ctx, masters))
 }
 

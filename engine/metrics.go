@@ -17,6 +17,7 @@ type metrics struct {
 	back     prometheus.Counter
 	steps    *prometheus.CounterVec // clock: host redis
 	offset   prometheus.Gauge
+	full     prometheus.Gauge
 }
 
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
@@ -49,12 +50,16 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Name: "picket_redis_clock_offset_seconds",
 			Help: "Redis' clock ahead of this host's; in a Cluster, of the master that is furthest off.",
 		}),
+		full: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "picket_redis_full_ratio",
+			Help: "How much of its maxmemory Redis uses, without one of its host's memory; in a Cluster, the master that is fullest. 0: not to be known.",
+		}),
 	}
 	m.begin()
 	if r == nil {
 		return m, nil
 	}
-	for _, c := range []prometheus.Collector{m.held, m.waiting, m.claims, m.ended, m.renewals, m.redis, m.resets, m.back, m.steps, m.offset} {
+	for _, c := range []prometheus.Collector{m.held, m.waiting, m.claims, m.ended, m.renewals, m.redis, m.resets, m.back, m.steps, m.offset, m.full} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}
