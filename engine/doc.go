@@ -91,6 +91,14 @@
 // What trust rests on is watched every 10 s, and is only told (alarm.go): that each master's data set is the one it was, that the
 // token of an asset does not go back, that this host's clock and Redis' run alike and are not set.
 //
+// # One user among many
+//
+// Renewals and the ends of claims go over connections of their own (Config.Urgent), so that no other call is before them. What only
+// needs a ticket's state looks (lua/read.lua) and gets no facts. A call that is answered with a large ticket asks first whether there
+// is memory for it (Config.Weigh); one that only waits gives its turn back (Config.Rest). In a ticket's history the same failure again
+// is counted, and past 1,000 events whatever an agent can repeat without end (lua/common.lua): numbers stay without gaps. SECURITY.md
+// says what a user can do to others.
+//
 // Tickets are read without a lock, and this daemon keeps no copy of any. How a notification leaves is the specification in
 // outbox/doc.go; the parts of it that ask or tell Redis are notify.go, settle.go and attempt.go.
 package engine
