@@ -52,7 +52,8 @@ type intelUse struct {
 type toldBy struct {
 	Ticket string    `json:"ticket"`
 	At     time.Time `json:"at"`
-	Repeat string    `json:"repeat"` // for how long it is not told again
+	Repeat string    `json:"repeat"`         // for how long it is not told again
+	Open   []string  `json:"open,omitempty"` // channels on which nobody has got it: they are told now
 }
 
 // shownFindings is how many findings stand in the facts of assess.
@@ -99,8 +100,10 @@ func (j *job) assess(ctx context.Context) (result, error) {
 	if err != nil || told == nil {
 		return out, err
 	}
-	out.State = stateFinished
-	out.Summary = cutText(fmt.Sprintf("not told again: %s told it at %s; %s", told.Ticket, told.At.UTC().Format(moment), out.Summary), maxSummary)
+	if len(told.Open) == 0 {
+		out.State = stateFinished
+		out.Summary = cutText(fmt.Sprintf("not told again: %s told it at %s; %s", told.Ticket, told.At.UTC().Format(moment), out.Summary), maxSummary)
+	}
 	addition, err := encode(map[string]any{"told_by": told})
 	if err != nil {
 		return result{}, err

@@ -43,8 +43,9 @@ func jobOn(t *testing.T, config string, all ...findings.Finding) *job {
 		t.Fatal(err)
 	}
 	return &job{
-		a: &Agent{config: c, plan: p, catalogues: k}, log: quiet,
+		a: &Agent{config: c, plan: p, catalogues: k}, log: quiet, taken: time.Now(),
 		ticket: client.Ticket{
+			CreatedAt: time.Now().Add(-time.Minute), UpdatedAt: time.Now(),
 			ID: "web-01/w48", Asset: "web-01", Task: "w48", State: stateChecked,
 			Steps: map[string]client.Step{stepVuln: {State: stateChecked, Facts: facts}},
 		},

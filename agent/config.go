@@ -52,8 +52,9 @@ type OnlineConfig struct {
 // VulnConfig is [step.vuln]: a command or a file.
 type VulnConfig struct {
 	StepConfig
-	File  string `toml:"file"`  // a template: a report that something else has written
-	Parse string `toml:"parse"` // one of findings.Formats. Defaults to Picket's own form
+	File   string          `toml:"file"`    // a template with {{.Asset}}: a report that something else has written
+	MaxAge strict.Duration `toml:"max_age"` // of the file. Defaults to that of the ticket: the report must be newer
+	Parse  string          `toml:"parse"`   // one of findings.Formats. Defaults to Picket's own form
 }
 
 // IntelConfig is [step.intel]: catalogues in files, or a command. Defaults to none: the step is left out.

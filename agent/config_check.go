@@ -105,7 +105,7 @@ func (c Config) compileVuln(k *checker, p *plan) {
 	s := c.Step.Vuln
 	p.vuln = k.step("step.vuln", s.StepConfig)
 	if p.vuln != nil {
-		k.alone("step.vuln", "command", "file")
+		k.alone("step.vuln", "command", "file", "max_age")
 	} else if s.File != "" {
 		p.file = k.file("step.vuln.file", s.File)
 	} else if _, stands := k.lines["step.vuln.command"]; !stands {
@@ -163,7 +163,11 @@ func (k *checker) file(key, text string) *filePath {
 	f, err := newFilePath(text)
 	if err != nil {
 		k.problem(key, "%v", err)
+		return f
 	}
+	one, err := f.fill(values{Asset: "a", Task: "t"})
+	other, err2 := f.fill(values{Asset: "b", Task: "t"})
+	k.demand(err != nil || err2 != nil || one != other, key, "has no {{.Asset}}: every asset would have the same report")
 	return f
 }
 

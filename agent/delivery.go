@@ -24,11 +24,6 @@ func hasDelivery(t client.Ticket, statuses ...string) bool {
 // wasTold says whether there is a receipt: somebody has got the notification.
 func wasTold(t client.Ticket) bool { return t.Notification != nil && hasDelivery(t, "sent") }
 
-// isTold says whether a notification has reached somebody, or is on its way.
-func isTold(t client.Ticket) bool {
-	return t.Notification != nil && hasDelivery(t, "pending", "sending", "sent", "unknown")
-}
-
 // deliveries says how it stands with each channel.
 func deliveries(t client.Ticket) string {
 	if len(t.Delivery) == 0 {

@@ -60,4 +60,10 @@
 // error. Every CVE is asked for, that of a finding that is not listed too (omitted_cves). A condition that looks at the findings
 // one by one is not decided over a list that was cut, and one that looks at kev or epss not while CVEs could not be asked for
 // (unchecked), unless what is missing could change nothing.
+//
+// A report in a file is used when it is whole, not older than the ticket (or max_age), and of this asset where its format names
+// one. Without an end of its own, as nuclei's lines, it must have been left alone for a while, and must not be empty.
+//
+// Told is who has a receipt. With notification.repeat, a channel without one is told again, and only that. The times that are
+// compared are all Redis'.
 package agent

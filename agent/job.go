@@ -28,6 +28,7 @@ type job struct {
 	a        *Agent
 	claim    client.Claim
 	ticket   client.Ticket
+	taken    time.Time // when the ticket was answered, here
 	next     []client.Next
 	lease    *lease
 	stopping <-chan struct{} // closes when no further step is to be begun
@@ -53,6 +54,17 @@ func (e *stepError) Unwrap() error { return e.err }
 
 // errStopping says that the run was asked to end.
 var errStopping = errors.New("the run was ended")
+
+// take takes over a ticket as a write was answered.
+func (j *job) take(t client.Ticket, next []client.Next) {
+	j.ticket, j.next, j.taken = t, next, time.Now()
+}
+
+// now is the time by Redis' clock, which is that of all times in tickets. This host's may differ.
+func (j *job) now() time.Time { return j.ticket.UpdatedAt.Add(time.Since(j.taken)) }
+
+// here is a time in a ticket by this host's clock.
+func (j *job) here(t time.Time) time.Time { return time.Now().Add(t.Sub(j.now())) }
 
 func (j *job) values() values {
 	return values{Asset: j.ticket.Asset, Task: j.ticket.Task, Ticket: j.ticket.ID}
@@ -192,7 +204,7 @@ func (j *job) record(step string, out result) error {
 	if err != nil {
 		return err
 	}
-	j.ticket, j.next = r.Ticket, r.Next
+	j.take(r.Ticket, r.Next)
 	j.recorded++
 	j.log.Info("recorded", "step", step, "state", out.State, "summary", out.Summary)
 	return nil
@@ -210,7 +222,7 @@ func (j *job) fail(ctx context.Context, step string, cause error) error {
 	if err != nil {
 		return err
 	}
-	j.ticket, j.next = r.Ticket, r.Next
+	j.take(r.Ticket, r.Next)
 	return &stepError{step, cause}
 }
 
@@ -231,7 +243,7 @@ func (j *job) notify() error {
 	if err != nil {
 		return err
 	}
-	j.ticket = r.Ticket
+	j.take(r.Ticket, nil)
 	j.recorded++
 	j.log.Info("people are told", "title", n.Title, "state", r.Ticket.State)
 	return nil

@@ -76,7 +76,11 @@ func (j *job) notification() (client.NotificationRequest, error) {
 	if title = cutText(printable(title), maxTitle); title == "" {
 		title = "High risk on an asset"
 	}
-	return client.NotificationRequest{Title: title, Text: text, Severity: j.a.config.Notification.Severity, Facts: facts}, nil
+	n := client.NotificationRequest{Title: title, Text: text, Severity: j.a.config.Notification.Severity, Facts: facts}
+	if f.ToldBy != nil {
+		n.Channels = f.ToldBy.Open // the others have got it
+	}
+	return n, nil
 }
 
 // fittingText fills the template with as many findings as the limit allows, and counts the others at its end

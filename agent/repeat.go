@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,28 +16,30 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
-// alreadyTold looks for a ticket of the same asset whose notification is not older than notification.repeat and told all that
+// alreadyTold looks for tickets of the same asset whose notification is not older than notification.repeat and told all that
 // is known now, for all the reasons that hold now: the same findings or more of them, none of them less grave. In what was
-// assessed since, all of them must have been there: what was gone and has come back is news. It returns nil when there is none.
+// assessed since, all of them must have been there: what was gone and has come back is news.
+//
+// Told is who has a receipt, channel by channel: what was refused, or is still on its way, has told nobody. Channels that were
+// meant then and have no receipt are in Open, to be told now. All times are Redis'. It returns nil when nobody has been told.
 func (j *job) alreadyTold(ctx context.Context, e evidence, facts json.RawMessage) (*toldBy, error) {
 	repeat := j.a.config.Notification.Repeat
 	if repeat == 0 {
 		return nil, nil
 	}
-	oldest := time.Now().Add(-time.Duration(repeat))
+	oldest := j.now().Add(-time.Duration(repeat))
 	earlier, err := j.assessedSince(ctx, oldest)
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for what was told earlier: %w", err)
 	}
 	var now assessFacts
 	_ = json.Unmarshal(facts, &now) // a command's may be of another form
-	teller := ""                    // the ticket that one of those in between names
+	var told *toldBy                // the first receipts
+	meant, has := map[string]bool{}, map[string]bool{}
+	teller := "" // the ticket that one of those in between names
 	for _, t := range earlier {
 		if teller != "" && t.ID != teller {
 			continue // looked at when the one that names the teller was assessed
-		}
-		if isTold(t) && t.Notification.At.Before(oldest) {
-			return nil, nil
 		}
 		err := j.follow(ctx, func(ctx context.Context) (err error) {
 			t, err = j.a.client.Ticket(ctx, t.Asset, t.Task) // listings leave facts out
@@ -47,20 +50,55 @@ func (j *job) alreadyTold(ctx context.Context, e evidence, facts json.RawMessage
 		}
 		before, err := evidenceOf(t)
 		if err != nil || !before.has(e) {
-			return nil, nil // or an agent of another kind assessed it: nobody knows what was there
+			break // or an agent of another kind assessed it: nobody knows what was there
 		}
 		var then assessFacts
 		_ = json.Unmarshal(t.Steps[stepAssess].Facts, &then)
-		switch {
-		case isTold(t) && (worse(e, before) || newReason(now, then)):
-			return nil, nil
-		case isTold(t):
-			return &toldBy{t.ID, t.Notification.At, inDays(repeat)}, nil
-		case then.ToldBy != nil:
+		if n := t.Notification; n != nil {
+			for name := range t.Delivery {
+				meant[name] = true
+			}
+			if n.At.Before(oldest) || worse(e, before) || newReason(now, then) {
+				break
+			}
+			for name, d := range t.Delivery {
+				has[name] = has[name] || d.Status == "sent"
+			}
+			if wasTold(t) && told == nil {
+				told = &toldBy{Ticket: t.ID, At: n.At, Repeat: inDays(repeat)}
+			}
+			if then.ToldBy == nil {
+				break
+			}
+		}
+		if then.ToldBy != nil {
 			teller = then.ToldBy.Ticket
 		}
 	}
-	return nil, nil
+	if told == nil {
+		return nil, nil
+	}
+	told.Open, err = j.openChannels(ctx, meant, has)
+	return told, err
+}
+
+// openChannels are those that were meant and have no receipt, as far as the daemon still has them.
+func (j *job) openChannels(ctx context.Context, meant, has map[string]bool) (open []string, err error) {
+	maps.DeleteFunc(meant, func(name string, _ bool) bool { return has[name] })
+	if len(meant) == 0 {
+		return nil, nil
+	}
+	var status client.Status
+	err = j.follow(ctx, func(ctx context.Context) (err error) {
+		status, err = j.a.client.Status(ctx)
+		return err
+	})
+	for _, c := range status.Channels {
+		if meant[c.Name] {
+			open = append(open, c.Name)
+		}
+	}
+	return open, err
 }
 
 // assessedSince lists the asset's other tickets that were assessed and written since then, without facts, the one assessed

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,6 +25,10 @@ type past []client.Ticket
 func (p past) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/v1/tickets" {
 		_ = json.NewEncoder(w).Encode(client.TicketList{Tickets: p})
+		return
+	}
+	if r.URL.Path == "/v1/status" {
+		_ = json.NewEncoder(w).Encode(client.Status{Channels: []client.ChannelInfo{{Name: "mail"}, {Name: "ops"}}})
 		return
 	}
 	for _, t := range p {
@@ -75,10 +80,13 @@ func TestPeopleAreToldAgainOfWhatIsNew(t *testing.T) {
 	}{
 		"for the first time":           {nil, one(a), ""},
 		"the same":                     {[]scan{{one(a), "sent", 1}}, one(a), "t0"},
-		"on its way":                   {[]scan{{one(a), "pending", 1}}, one(a), "t0"},
+		"on its way":                   {[]scan{{one(a), "pending", 1}}, one(a), ""},
+		"refused":                      {[]scan{{one(a), "dead", 1}}, one(a), ""},
+		"nobody knows":                 {[]scan{{one(a), "unknown", 1}}, one(a), ""},
 		"nobody got it":                {[]scan{{one(a), "discarded", 1}}, one(a), ""},
 		"less":                         {[]scan{{one(a, b), "sent", 1}}, one(b), "t0"},
 		"more":                         {[]scan{{one(a), "sent", 1}}, one(a, b), ""},
+		"the other is too old":         {past{ticket("t1", 1, &toldBy{Ticket: "web-01/t0"}, map[string]client.Delivery{"mail": sent}), ticket("t0", 8, nil, map[string]client.Delivery{"ops": sent})}, stateHighRisk, []string{"ops"}},
 		"too long ago":                 {[]scan{{one(a), "sent", 8}}, one(a), ""},
 		"EPSS has risen":               {[]scan{{one(a), "sent", 1}}, one(likely), ""},
 		"it is exploited now":          {[]scan{{one(a), "sent", 1}}, one(exploited), ""},
@@ -131,6 +139,64 @@ func TestPeopleAreToldAgainOfWhatIsNew(t *testing.T) {
 			}
 			if want := c.by; by != want && by != "web-01/"+want || (want == "") != (got.State == stateHighRisk) {
 				t.Errorf("it is %s, told by %q, want %q", got.State, by, want)
+			}
+		})
+	}
+}
+
+// TestWhatIsOpenIsToldAgain: on the channels where nobody has got it, and by Redis' clock, however wrong that of this host is.
+func TestWhatIsOpenIsToldAgain(t *testing.T) {
+	t.Parallel()
+	const config = "[notification]\nrepeat = \"7d\"\n"
+	a := findings.Finding{ID: "CVE-2021-44228", Severity: "critical", CVSS: 10}
+	redis := time.Now().Add(-1000 * time.Hour)
+	ticket := func(task string, days int, by *toldBy, delivery map[string]client.Delivery) client.Ticket {
+		j := jobOn(t, "", a)
+		got, err := j.assess(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if by != nil {
+			addition, err := encode(map[string]any{"told_by": by})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Facts, err = merged(got.Facts, addition); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at := redis.Add(-time.Duration(days) * 24 * time.Hour)
+		j.ticket.Task, j.ticket.ID, j.ticket.UpdatedAt = task, "web-01/"+task, at
+		j.ticket.Steps[stepAssess] = client.Step{State: got.State, Facts: got.Facts, At: at}
+		j.ticket.Notification, j.ticket.Delivery = &client.Notification{At: at}, delivery
+		return j.ticket
+	}
+	sent, dead := client.Delivery{Status: "sent"}, client.Delivery{Status: "dead"}
+	first := ticket("t0", 2, nil, map[string]client.Delivery{"ops": sent, "mail": dead, "gone": dead})
+	second := ticket("t1", 1, &toldBy{Ticket: "web-01/t0", Open: []string{"mail"}}, map[string]client.Delivery{"mail": sent})
+	for name, c := range map[string]struct {
+		past  past
+		state string
+		open  []string
+	}{
+		"one channel is open":            {past{first}, stateHighRisk, []string{"mail"}},
+		"it was told since":              {past{second, first}, stateFinished, nil},
+		"by this host's clock, long ago": {past{ticket("t0", 6, nil, map[string]client.Delivery{"ops": sent})}, stateFinished, nil},
+		"the other is too old":           {past{ticket("t1", 1, &toldBy{Ticket: "web-01/t0"}, map[string]client.Delivery{"mail": sent}), ticket("t0", 8, nil, map[string]client.Delivery{"ops": sent})}, stateHighRisk, []string{"ops"}},
+		"too long ago":                   {past{ticket("t0", 8, nil, map[string]client.Delivery{"ops": sent})}, stateHighRisk, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := jobOn(t, config, a)
+			j.ticket.UpdatedAt = redis
+			j.a.client = clientOf(t, c.past)
+			got, err := j.assess(t.Context())
+			if err != nil || got.State != c.state {
+				t.Fatalf("it is %+v, %v", got, err)
+			}
+			j.ticket.Steps[stepAssess] = client.Step{State: got.State, Facts: got.Facts}
+			if n, err := j.notification(); err != nil || !slices.Equal(n.Channels, c.open) {
+				t.Errorf("it is told on %v, %v", n.Channels, err)
 			}
 		})
 	}

@@ -270,7 +270,8 @@ func (a *Agent) attempt(ctx context.Context, stopping <-chan struct{}, e *entry)
 		return done
 	}
 	log := a.options.Log.With("asset", got.Claim.Asset, "task", got.Claim.Task, "token", got.Claim.Token)
-	j := &job{a: a, claim: *got.Claim, ticket: got.Ticket, next: got.Next, stopping: stopping, log: log}
+	j := &job{a: a, claim: *got.Claim, stopping: stopping, log: log}
+	j.take(got.Ticket, got.Next)
 	if j.lease, err = hold(ctx, a.client, j.claim, a.margin, a.options.Heartbeat); err == nil {
 		err = j.advance()
 		j.lease.end()

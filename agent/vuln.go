@@ -29,6 +29,7 @@ func (j *job) vuln(ctx context.Context) (result, error) {
 	var report findings.Report
 	consume := func(r io.Reader) (err error) {
 		if c.Parse == "" {
+			report.Ended = true // it is one document
 			out, err = readOwn(r)
 		} else if c.Parse == plainFindings {
 			report, err = readFindings(ctx, r)
@@ -46,7 +47,7 @@ func (j *job) vuln(ctx context.Context) (result, error) {
 	}
 	var err error
 	if j.a.plan.file != nil {
-		err = j.readReport(limit, consume)
+		err = j.readFile(ctx, limit, consume, &report)
 	} else {
 		okExit := c.OKExit
 		if okExit == nil && c.Parse != "" {
@@ -85,23 +86,6 @@ func readFindings(ctx context.Context, r io.Reader) (findings.Report, error) {
 		return findings.Report{}, wrong
 	}
 	return report, err
-}
-
-// readReport reads a report that lies in a file.
-func (j *job) readReport(limit int64, consume func(io.Reader) error) error {
-	path, err := j.a.plan.file.fill(j.values())
-	if err != nil {
-		return permanent{err}
-	}
-	f, err := findings.Open(path)
-	if err != nil {
-		return blame(fmt.Errorf("cannot read the report %s: %w", path, err))
-	}
-	defer f.Close()
-	if err := consume(&limited{r: f, left: limit, limit: limit}); err != nil {
-		return fmt.Errorf("the report %s cannot be used: %w", path, err)
-	}
-	return nil
 }
 
 // ownVuln completes what a command said in Picket's own form: the findings in their common form, and the figures.

@@ -53,9 +53,12 @@ func Why(t client.Ticket) Explanation {
 		x.HighRisk = &f.HighRisk
 		f.explain(say)
 	}
-	if f.ToldBy != nil {
-		say("People were not told again: %s told them the same at %s, and it is not repeated for %s.",
-			f.ToldBy.Ticket, f.ToldBy.At.UTC().Format(moment), f.ToldBy.Repeat)
+	if by := f.ToldBy; by != nil {
+		again := "People were not told again"
+		if len(by.Open) > 0 {
+			again = "People were told again only by " + briefList(by.Open, 5) + ", where nobody had got it"
+		}
+		say("%s: %s told them the same at %s, and it is not repeated for %s.", again, by.Ticket, by.At.UTC().Format(moment), by.Repeat)
 	}
 	if n := t.Notification; n != nil {
 		said := "People were not told"

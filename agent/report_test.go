@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestAReportInAFileIsWholeRecentAndOfTheAsset: nobody saw the scanner end.
+func TestAReportInAFileIsWholeRecentAndOfTheAsset(t *testing.T) {
+	t.Parallel()
+	const (
+		line = `{"template-id":"x","info":{"name":"n","severity":"low"},"host":"%s","matched-at":"%[1]s"}` + "\n"
+		nmap = `<?xml version="1.0"?><nmaprun scanner="nmap" version="7.95" xmloutputversion="1.05"><host><status state="up"/><address addr="10.0.0.1" addrtype="ipv4"/>` +
+			`<hostnames><hostname name="%s" type="user"/></hostnames><ports><port protocol="tcp" portid="22"><state state="open"/></port></ports></host><runstats><finished time="%d" exit="success"/><hosts up="1" down="0" total="1"/></runstats></nmaprun>`
+	)
+	now := time.Now()
+	for name, c := range map[string]struct {
+		parse, text string
+		age         time.Duration // of the file
+		maxAge      string
+		says        string // empty: it is used
+	}{
+		"lines, of this asset":   {"nuclei", fmt.Sprintf(line, "web-01"), 30 * time.Second, "", ""},
+		"lines, empty":           {"nuclei", "", 30 * time.Second, "", "it is empty: that may be a scan which found nothing, or none at all"},
+		"lines, just now":        {"nuclei", fmt.Sprintf(line, "web-01"), 0, "", "it was written to just now"},
+		"lines, of another":      {"nuclei", fmt.Sprintf(line, "web-02"), 30 * time.Second, "", "it is of another asset: it says web-02"},
+		"a document, just now":   {"nmap", fmt.Sprintf(nmap, "web-01", now.Unix()), 0, "", ""},
+		"a document, of another": {"nmap", fmt.Sprintf(nmap, "web-02", now.Unix()), 0, "", "it is of another asset"},
+		"an old scan, copied":    {"nmap", fmt.Sprintf(nmap, "web-01", now.Add(-time.Hour).Unix()), 0, "", "and older than its ticket: set max_age if that is right"},
+		"an old scan, allowed":   {"nmap", fmt.Sprintf(nmap, "web-01", now.Add(-time.Hour).Unix()), 0, "2h", ""},
+		"older than allowed":     {"nmap", fmt.Sprintf(nmap, "web-01", now.Add(-time.Hour).Unix()), 0, "30m", "and older than max_age"},
+		"an old file":            {"findings", `{"findings": []}`, time.Hour, "", "and older than its ticket"},
+		"of nobody":              {"findings", `{"findings": []}`, 0, "", ""},
+		"half":                   {"findings", `{"findings": [`, 0, "", "it was cut off"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			path := filepath.Join(dir, "web-01")
+			if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(path, time.Time{}, now.Add(-c.age)); err != nil {
+				t.Fatal(err)
+			}
+			text := fmt.Sprintf("[step.vuln]\nfile = \"%s/{{.Asset}}\"\nparse = %q\n", dir, c.parse)
+			if c.maxAge != "" {
+				text += fmt.Sprintf("max_age = %q\n", c.maxAge)
+			}
+			j := jobOn(t, "")
+			config, err := load(t, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			j.a.config = config
+			j.a.plan, _ = config.compile(nil)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			got, err := j.vuln(ctx)
+			if c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) || c.says == "" && err != nil {
+				t.Errorf("%+v, %v", got, err)
+			}
+			if name == "of nobody" && !strings.Contains(got.Summary, "does not say which asset") {
+				t.Errorf("it says %q", got.Summary)
+			}
+		})
+	}
+}
