@@ -53,6 +53,7 @@ type toldBy struct {
 	Ticket string    `json:"ticket"`
 	At     time.Time `json:"at"`
 	Repeat string    `json:"repeat"`         // for how long it is not told again
+	On     []string  `json:"on,omitempty"`   // channels that have a receipt, of that ticket or one between
 	Open   []string  `json:"open,omitempty"` // channels on which nobody has got it: they are told now
 }
 

@@ -73,11 +73,20 @@ func (j *job) alreadyTold(ctx context.Context, e evidence, facts json.RawMessage
 		}
 		if then.ToldBy != nil {
 			teller = then.ToldBy.Ticket
+			for _, name := range then.ToldBy.On {
+				meant[name] = true // it may be too long ago by now
+			}
 		}
 	}
 	if told == nil {
 		return nil, nil
 	}
+	for name, ok := range has {
+		if ok {
+			told.On = append(told.On, name)
+		}
+	}
+	slices.Sort(told.On)
 	told.Open, err = j.openChannels(ctx, meant, has)
 	return told, err
 }

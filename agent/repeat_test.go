@@ -86,7 +86,6 @@ func TestPeopleAreToldAgainOfWhatIsNew(t *testing.T) {
 		"nobody got it":                {[]scan{{one(a), "discarded", 1}}, one(a), ""},
 		"less":                         {[]scan{{one(a, b), "sent", 1}}, one(b), "t0"},
 		"more":                         {[]scan{{one(a), "sent", 1}}, one(a, b), ""},
-		"the other is too old":         {past{ticket("t1", 1, &toldBy{Ticket: "web-01/t0"}, map[string]client.Delivery{"mail": sent}), ticket("t0", 8, nil, map[string]client.Delivery{"ops": sent})}, stateHighRisk, []string{"ops"}},
 		"too long ago":                 {[]scan{{one(a), "sent", 8}}, one(a), ""},
 		"EPSS has risen":               {[]scan{{one(a), "sent", 1}}, one(likely), ""},
 		"it is exploited now":          {[]scan{{one(a), "sent", 1}}, one(exploited), ""},
@@ -182,7 +181,7 @@ func TestWhatIsOpenIsToldAgain(t *testing.T) {
 		"one channel is open":            {past{first}, stateHighRisk, []string{"mail"}},
 		"it was told since":              {past{second, first}, stateFinished, nil},
 		"by this host's clock, long ago": {past{ticket("t0", 6, nil, map[string]client.Delivery{"ops": sent})}, stateFinished, nil},
-		"the other is too old":           {past{ticket("t1", 1, &toldBy{Ticket: "web-01/t0"}, map[string]client.Delivery{"mail": sent}), ticket("t0", 8, nil, map[string]client.Delivery{"ops": sent})}, stateHighRisk, []string{"ops"}},
+		"the other is too old":           {past{ticket("t1", 1, &toldBy{Ticket: "web-01/t0", On: []string{"ops"}}, map[string]client.Delivery{"mail": sent}), ticket("t0", 8, nil, map[string]client.Delivery{"ops": sent})}, stateHighRisk, []string{"ops"}},
 		"too long ago":                   {past{ticket("t0", 8, nil, map[string]client.Delivery{"ops": sent})}, stateHighRisk, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,9 +6,7 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"text/template"
 )
@@ -58,12 +56,10 @@ func render(t *template.Template, v any) (string, error) {
 // command is a program with its arguments, each a template of its own, so that an asset with spaces or quotes stays within
 // one.
 type command struct {
-	args   []*template.Template
-	plain  []string // the same, filled with the sample
-	script int      // the argument that a shell would read as its script, if it holds a template; 0 when there is none
+	args  []*template.Template
+	plain []string // the same, filled with the sample
+	code  bool     // an interpreter runs a script of it, which may take any argument for an option of another program
 }
-
-var shells = []string{"sh", "ash", "bash", "dash", "ksh", "mksh", "zsh", "busybox"}
 
 func newCommand(argv []string) (*command, error) {
 	c := &command{}
@@ -84,23 +80,17 @@ func newCommand(argv []string) (*command, error) {
 	if argv[0] == "" || c.plain[0] != argv[0] {
 		return nil, errors.New("must begin with a program's name, not with a template or nothing")
 	}
-	if slices.Contains(shells, path.Base(argv[0])) {
-		for i := 1; i+1 < len(argv); i++ {
-			if f := argv[i]; strings.HasPrefix(f, "-") && !strings.HasPrefix(f, "--") && strings.HasSuffix(f, "c") && c.plain[i+1] != argv[i+1] {
-				c.script = i + 1
-				break
-			}
-		}
-	}
-	return c, nil
+	var err error
+	c.code, err = interpreted(argv, c.plain)
+	return c, err
 }
 
-// harmless is what means nothing to a shell.
-var harmless = regexp.MustCompile(`^[\pL\pN._:/@%+,=-]+$`)
-
-// fill makes the argument list for an asset. An asset that would be taken for an option, or that would steer a shell, is
-// refused.
+// fill makes the argument list for an asset. An asset that would be taken for an option is refused; where a script hands it on,
+// whatever stands before it.
 func (c *command) fill(v values) ([]string, error) {
+	if c.code && strings.HasPrefix(v.Asset, "-") {
+		return nil, fmt.Errorf("the asset begins with -, and what %s runs could take it for an option", c.plain[0])
+	}
 	argv := make([]string, len(c.args))
 	ended := false // by --: what follows is not an option
 	for i, t := range c.args {
@@ -111,10 +101,6 @@ func (c *command) fill(v values) ([]string, error) {
 		if !ended && strings.HasPrefix(arg, "-") && !strings.HasPrefix(c.plain[i], "-") {
 			return nil, fmt.Errorf("the asset begins with -, and %s would take argument %d for an option: put \"--\" before it in command, if the program knows that",
 				c.plain[0], i)
-		}
-		if i == c.script && i > 0 && !harmless.MatchString(v.Asset) {
-			return nil, fmt.Errorf("the asset would be read as %s's script, of which it has special characters: let the script take \"$PICKET_ASSET\" in place of {{.Asset}}",
-				c.plain[0])
 		}
 		ended = ended || arg == "--" && c.plain[i] == "--"
 		argv[i] = arg

@@ -5,6 +5,7 @@ package agent
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -39,10 +40,10 @@ func TestAnAssetIsNoOption(t *testing.T) {
 		{[]string{"scan", "--target={{.Asset}}"}, "-oX", true},
 		{[]string{"scan", "-u{{.Asset}}"}, "-oX", true},
 		{[]string{"scan", "{{.Asset}}", "{{.Asset}}"}, "--", false},
-		{[]string{"sh", "-c", "scan {{.Asset}}"}, "web-01.example.com:443", true},
-		{[]string{"sh", "-c", "scan {{.Asset}}"}, "a;id", false},
-		{[]string{"/bin/bash", "-ec", "scan '{{.Asset}}'"}, "a'b", false},
 		{[]string{"sh", "-c", `scan "$1"`, "sh", "{{.Asset}}"}, "a;id", true},
+		{[]string{"sh", "-c", `scan "$1"`, "sh", "{{.Asset}}"}, "--script=x", false},
+		{[]string{"sh", "-c", `scan "$1"`, "sh", "--", "{{.Asset}}"}, "--script=x", false},
+		{[]string{"sh", "-c", `scan "$PICKET_ASSET"`}, "--script=x", false},
 	} {
 		command, err := newCommand(c.argv)
 		if err != nil {
@@ -50,6 +51,70 @@ func TestAnAssetIsNoOption(t *testing.T) {
 		}
 		if _, err := command.fill(asset(c.asset)); (err == nil) != c.good {
 			t.Errorf("%q with %q: %v", c.argv, c.asset, err)
+		}
+	}
+}
+
+// TestNoInterpreterReadsAnAsset: refused in the configuration, whatever the assets are; and what is right is not.
+func TestNoInterpreterReadsAnAsset(t *testing.T) {
+	t.Parallel()
+	for _, argv := range [][]string{
+		{"sh", "-c", "scan {{.Asset}}"},
+		{"sh", "-ec", "scan {{.Asset}}"},
+		{"/bin/bash", "-ce", "scan '{{.Asset}}'"},
+		{"sh", "-cu", "scan {{.Asset}}"},
+		{"sh", "-ceu", "scan {{.Asset}}"},
+		{"bash", "-c", "--", "scan {{.Asset}}"},
+		{"bash", "-c", "-e", "scan {{.Asset}}"},
+		{"bash", "-o", "pipefail", "-c", "scan {{.Asset}}"},
+		{"bash", "-c", "-o", "pipefail", "scan {{.Asset}}"},
+		{"bash", "-euo", "pipefail", "-c", "scan {{.Task}}"},
+		{"bash", "+x", "-c", "scan {{.Asset}}"},
+		{"bash", "--norc", "-c", "scan {{.Asset}}"},
+		{"bash", "{{.Asset}}"},
+		{"busybox", "sh", "-c", "scan {{.Asset}}"},
+		{"timeout", "9", "sh", "-c", "scan {{.Asset}}"},
+		{"timeout", "9", "nice", "-n", "5", "bash", "-lc", "scan {{.Asset}}"},
+		{"env", "LC_ALL=C", "sh", "-c", "scan {{.Asset}}"},
+		{"env", "-S", "sh -c {{.Asset}}"},
+		{"env", "-iS", "scan {{.Asset}}"},
+		{"nice", "sh", "-c", "scan {{.Asset}}"},
+		{"docker", "exec", "c", "sh", "-c", "scan {{.Asset}}"},
+		{"/opt/own-wrapper", "sh", "-c", "scan {{.Asset}}"},
+		{"flock", "/run/lock/x", "-c", "scan {{.Asset}}"},
+		{"su", "scanner", "-c", "scan {{.Asset}}"},
+		{"python3", "-c", "print('{{.Asset}}')"},
+		{"python3.12", "-Ic", "print('{{.Asset}}')"},
+		{"python3", "-cprint('{{.Asset}}')"},
+		{"perl", "-we", "print '{{.Asset}}'"},
+		{"ruby", "-e", "puts '{{.Asset}}'"},
+		{"node", "-pe", "'{{.Asset}}'"},
+		{"node", "--eval", "'{{.Asset}}'"},
+		{"php", "-r", "echo '{{.Asset}}';"},
+		{"awk", "BEGIN { print \"{{.Asset}}\" }"},
+		{"ssh", "probe", "scan", "{{.Asset}}"},
+		{"sh", "-c", "eval scan {{.Ticket}}"},
+	} {
+		if _, err := newCommand(argv); err == nil || !strings.Contains(err.Error(), `let the code read "$PICKET_ASSET"`) {
+			t.Errorf("%q: %v", argv, err)
+		}
+	}
+	for _, argv := range [][]string{
+		{"nuclei", "-u", "{{.Asset}}", "-jsonl", "-silent"},
+		{"nuclei", "-tags", "php", "-c", "25", "-u", "{{.Asset}}"},
+		{"nuclei", "-tags", "python", "-u", "{{.Asset}}"},
+		{"sh", "-c", `scan "$1"`, "sh", "{{.Asset}}"},
+		{"bash", "-euo", "pipefail", "-c", `scan "$1" | sort`, "bash", "{{.Asset}}"},
+		{"sh", "/usr/local/bin/scan.sh", "{{.Asset}}"},
+		{"python3", "/usr/local/bin/scan.py", "{{.Asset}}"},
+		{"timeout", "9", "nmap", "-oX", "-", "--", "{{.Asset}}"},
+		{"sudo", "nmap", "-sS", "-oX", "-", "--", "{{.Asset}}"},
+		{"env", "LC_ALL=C", "scan", "{{.Asset}}"},
+		{"flock", "/run/lock/x", "scan", "{{.Asset}}"},
+		{"docker", "run", "--rm", "aquasec/trivy", "image", "{{.Asset}}"},
+	} {
+		if _, err := newCommand(argv); err != nil {
+			t.Errorf("%q: %v", argv, err)
 		}
 	}
 }

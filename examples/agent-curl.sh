@@ -8,7 +8,8 @@ set -eu
 call() {
   curl -sS --fail-with-body --unix-socket "${PICKET_SOCKET:-/run/picket/picket.sock}" "http://picket/v1/claims$1" -d "$2"
 }
-answer=$(call "" '{"asset": "'"$1"'", "task": "'"$2"'", "heartbeat": "1m", "wait": "30s"}')
+json() { printf '"%s"' "$(printf %s "$1" | sed 's/["\\]/\\&/g')"; } # a text may hold quotes
+answer=$(call "" "{\"asset\": $(json "$1"), \"task\": $(json "$2"), \"heartbeat\": \"1m\", \"wait\": \"30s\"}")
 id=$(echo "$answer" | sed -n 's/.*"claim":{"id":"\([^"]*\)".*/\1/p')
 test -n "$id" || exit 0 # the ticket is finished already
 call "/$id/steps" '{"step": "online", "state": "ASSET_ONLINE", "facts": {"port": 22}}'

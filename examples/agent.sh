@@ -6,7 +6,7 @@
 #   picket exec web-01 w48 -- examples/agent.sh HOST PORT TRIVY_REPORT
 set -eu
 if ! picket done vuln; then
-  timeout 5 bash -c ": < /dev/tcp/$1/$2" 2> /dev/null || { picket step online ASSET_OFFLINE; exec picket finish; }
+  timeout 5 bash -c ': < "/dev/tcp/$0/$1"' "$1" "$2" 2> /dev/null || { picket step online ASSET_OFFLINE; exec picket finish; }
   picket step online ASSET_ONLINE --fact port:="$2"
 fi
 found=$(grep -o '"Severity" *: *"CRITICAL"' "$3") || [ $? = 1 ] || { picket fail vuln "cannot read the report $3"; exit 1; }

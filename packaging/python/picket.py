@@ -23,9 +23,11 @@ import datetime
 import http.client
 import json
 import os
+import re
 import socket
 import threading
 import time
+import unicodedata
 import urllib.parse
 from typing import Any, Dict, List, Optional, Type, TypedDict, Union
 
@@ -246,7 +248,7 @@ class Claim:
 
     def fail(self, step: str, error: object, final: bool = False) -> Ticket:
         """Record that a step did not succeed. With `final` the ticket becomes FAILED; else a later claim tries again."""
-        text = _cut(str(error) or type(error).__name__, 4096)
+        text = _cut(_plain(str(error)) or type(error).__name__, 4096)
         return self._write("/failures", {"step": step, "error": text, "final": final or None})
 
     def notify(
@@ -363,6 +365,14 @@ def _duration(d: Optional[Duration]) -> Optional[str]:
     if d is None or isinstance(d, str):
         return d
     return "%dms" % round(_seconds(d) * 1000)
+
+
+_escapes = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?")
+
+
+def _plain(text: str) -> str:
+    """What a program wrote to a terminal, without escape sequences and control characters but line feeds and tabs."""
+    return "".join(c for c in _escapes.sub("", text) if c in "\n\t" or unicodedata.category(c) != "Cc").strip()
 
 
 def _cut(text: str, limit: int) -> str:

@@ -35,6 +35,13 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(self.client.ticket(self.asset, "t")["summary"], "nothing")
         self.assertEqual(self.client.history(self.asset, "t")["events"][0]["event"], "claimed")
 
+    def test_a_coloured_error_is_recorded(self):
+        with self.client.claim(self.asset, "t") as claim:
+            claim.fail("online", RuntimeError("\x1b[31mFATAL\x1b[0m no\0 templates\r\n"))
+            self.assertEqual(claim.ticket["failure"]["error"], "FATAL no templates")
+            claim.fail("online", RuntimeError("\x1b[0m"))
+            self.assertEqual(claim.ticket["failure"]["error"], "RuntimeError")
+
     def test_people_are_told(self):
         with self.client.claim(self.asset, "t", heartbeat=datetime.timedelta(seconds=30)) as claim:
             self.assertGreater(claim.heartbeat(), 0)

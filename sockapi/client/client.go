@@ -122,9 +122,10 @@ func (c *Client) Step(ctx context.Context, id string, r StepRequest) (StepRespon
 	return a, err
 }
 
-// Fail records that a step failed.
+// Fail records that a step failed. The error may be what a program wrote to a terminal: see Plain.
 func (c *Client) Fail(ctx context.Context, id string, r FailureRequest) (FailureResponse, error) {
 	var a FailureResponse
+	r.Error = Plain(r.Error)
 	err := c.call(ctx, http.MethodPost, claimPath(id)+"/failures", &r, &a)
 	return a, err
 }

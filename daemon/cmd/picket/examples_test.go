@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/picketd/picket/sockapi/client"
@@ -58,9 +59,10 @@ func TestExampleAgents(t *testing.T) {
 		{"lib-clean", library("lib-clean", port, empty), "nothing critical", 2},
 		{"lib-offline", library("lib-offline", "1", report), "offline", 1},
 		{"curl", []string{"../../../examples/agent-curl.sh", "curl", "w48"}, "nothing found", 2},
+		{`cu"r\l`, []string{"../../../examples/agent-curl.sh", `cu"r\l`, "w48"}, "nothing found", 2},
 	} {
 		t.Run(c.asset, func(t *testing.T) {
-			if c.asset == "curl" && !hasProgram("curl") {
+			if strings.HasPrefix(c.asset, "cu") && !hasProgram("curl") {
 				t.Skip("curl is not installed")
 			}
 			for range 2 { // the second time there is nothing left to do
@@ -88,6 +90,15 @@ func TestExampleAgents(t *testing.T) {
 	slices.Sort(keys)
 	if want := []string{`"compact/w48"`, `"go-risky/w48"`, `"lib-risky/w48"`, `"py-risky/w48"`, `"risky/w48"`}; !slices.Equal(keys, want) {
 		t.Errorf("people were told %q, want %q", keys, want)
+	}
+
+	// A host from somebody's inventory is no command.
+	folder := t.TempDir()
+	cmd := exec.Command("picket", "exec", "evil", "w48", "--", "../../../examples/agent.sh", "127.0.0.1/1; touch "+folder+"/run; :", port, report)
+	cmd.Env = append(os.Environ(), "PICKET_SOCKET="+h.socket)
+	out, err := cmd.CombinedOutput()
+	if left, _ := os.ReadDir(folder); len(left) > 0 {
+		t.Errorf("a host's name was run as a command: %v\n%s", err, out)
 	}
 
 	// No report is a failure, and never "nothing found".
