@@ -35,12 +35,12 @@ type Options struct {
 
 // Agent takes assets through the flow.
 type Agent struct {
-	config     Config
-	options    Options
-	plan       *plan
-	catalogues catalogues
-	client     *client.Client
-	margin     time.Duration // between the end of a claim's trust and the end of its lock
+	config  Config
+	options Options
+	plan    *plan
+	shelf   *shelf
+	client  *client.Client
+	margin  time.Duration // between the end of a claim's trust and the end of its lock
 }
 
 // New makes an agent ready: it looks for the programs that the configuration names, and reads the catalogues. Its error is an
@@ -68,27 +68,45 @@ func New(ctx context.Context, c Config, o Options) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, problem := range p.tryConditions() {
+		o.Log.Warn("a condition "+problem.Message, "key", problem.Key)
+	}
 	if len(status.Channels) == 0 {
 		o.Log.Warn("the daemon has no channel: nobody can be told of a high risk; its picket.toml needs one")
 	}
 	ttl := time.Duration(status.LockTTLMS) * time.Millisecond
 	return &Agent{
-		config: c, options: o, plan: p, catalogues: k, client: o.Client, margin: max(ttl/5, 200*time.Millisecond),
+		config: c, options: o, plan: p, shelf: k, client: o.Client, margin: max(ttl/5, 200*time.Millisecond),
 	}, nil
 }
 
-// Check says what is wrong with the configuration here: with its values, and with the programs and catalogues that it names.
-// Its error is an ErrConfig with a line for each.
+// Check says what is wrong with the configuration here: with its values, with the programs and catalogues that it names, and
+// with what its conditions come to on made-up hosts. Its error is an ErrConfig with a line for each.
 func (c Config) Check(log *slog.Logger) error {
-	_, _, err := c.prepare(log)
-	return err
+	p, _, err := c.prepare(log)
+	if p == nil {
+		return err
+	}
+	tried := strict.Located("", nil, p.tryConditions())
+	both := strict.Error{}
+	for _, err := range []error{err, tried} {
+		if wrong, ok := errors.AsType[strict.Error](err); ok {
+			both = append(both, wrong...)
+		} else if err != nil {
+			return err
+		}
+	}
+	if len(both) == 0 {
+		return nil
+	}
+	return both
 }
 
 // prepare compiles the configuration, looks for its programs, and reads its catalogues.
-func (c Config) prepare(log *slog.Logger) (*plan, catalogues, error) {
+func (c Config) prepare(log *slog.Logger) (*plan, *shelf, error) {
 	p, problems := c.compile(nil)
 	if len(problems) > 0 {
-		return nil, catalogues{}, strict.Located("", nil, problems)
+		return nil, nil, strict.Located("", nil, problems)
 	}
 	var wrong strict.Error
 	for _, step := range []struct {
@@ -107,7 +125,7 @@ func (c Config) prepare(log *slog.Logger) (*plan, catalogues, error) {
 			wrong = append(wrong, fmt.Sprintf("%s.command: cannot run %s: %v", step.key, step.command[0], errors.Unwrap(err)))
 		}
 	}
-	k, err := openCatalogues(c.Step.Intel, time.Now(), log)
+	k, err := openShelf(c.Step.Intel, log)
 	if bad, ok := errors.AsType[strict.Error](err); ok {
 		wrong, err = append(wrong, bad...), nil
 	}

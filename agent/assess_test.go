@@ -43,7 +43,7 @@ func jobOn(t *testing.T, config string, all ...findings.Finding) *job {
 		t.Fatal(err)
 	}
 	return &job{
-		a: &Agent{config: c, plan: p, catalogues: k}, log: quiet, taken: time.Now(),
+		a: &Agent{config: c, plan: p, shelf: &shelf{k: k}}, log: quiet, taken: time.Now(),
 		ticket: client.Ticket{
 			CreatedAt: time.Now().Add(-time.Minute), UpdatedAt: time.Now(),
 			ID: "web-01/w48", Asset: "web-01", Task: "w48", State: stateChecked,
@@ -207,6 +207,36 @@ func TestEveryCVEIsAskedFor(t *testing.T) {
 		if _, err := j.assess(t.Context()); err != nil && !strings.Contains(err.Error(), "looks at each") {
 			t.Errorf("%s, with a command that asked for all: %v", c.condition, err)
 		}
+	}
+}
+
+// TestACatalogueThatChangesIsReadAgain: a run may last a night. One that cannot be read does not replace the one before.
+func TestACatalogueThatChangesIsReadAgain(t *testing.T) {
+	t.Parallel()
+	kev := filepath.Join(t.TempDir(), "kev.json")
+	write := func(text string) {
+		if err := os.WriteFile(kev+".new", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(kev+".new", kev); err != nil {
+			t.Fatal(err)
+		}
+	}
+	catalogue := func(id string) string {
+		return `{"dateReleased": "2026-11-27T17:00:00.0000Z", "count": 1, "vulnerabilities": [{"cveID": "` + id + `"}]}`
+	}
+	write(catalogue("CVE-2020-0001"))
+	s, err := openShelf(IntelConfig{KEV: kev}, quiet)
+	if err != nil || !s.current().kev.Has("CVE-2020-0001") {
+		t.Fatal(err)
+	}
+	write(catalogue("CVE-2020-10002"))
+	if k := s.current().kev; !k.Has("CVE-2020-10002") || k.Has("CVE-2020-0001") {
+		t.Error("the new one is not read")
+	}
+	write("half of {")
+	if !s.current().kev.Has("CVE-2020-10002") {
+		t.Error("half a catalogue has replaced a whole one")
 	}
 }
 

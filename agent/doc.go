@@ -30,6 +30,9 @@
 //	the daemon restarts, Redis is away      calls are repeated with backoff; no failure
 //	the daemon stands still                 a call is given up after 10 s and repeated; no asset is begun beyond --give-up
 //	the task or a flag is refused           the run ends with that one error, since every asset would get it
+//	a catalogue's file changes              it is read again; while it cannot be read, the one before is used
+//	nobody reads the output, or it is full  no work waits: lines of the log are left out and counted, results are kept; a second
+//	                                        signal ends the run all the same
 //	this process is killed                  its commands die with it (PDEATHSIG), its locks are freed at once, others resume
 //	this process stands still               its claims are lost after the heartbeat; when it wakes its commands are ended first
 //	the work on an asset hangs              no sign of life goes out once a step should have moved: its claim is lost

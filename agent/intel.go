@@ -100,7 +100,7 @@ func (j *job) intel(ctx context.Context) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	k := j.a.catalogues
+	k := j.a.shelf.current()
 	f := intelFacts{KEVIDs: []string{}, Old: k.old, Unchecked: &e.unlisted}
 	if k.kev != nil {
 		f.KEVDate = k.kev.Date().Format(time.DateOnly)

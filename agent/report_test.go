@@ -30,7 +30,7 @@ func TestAReportInAFileIsWholeRecentAndOfTheAsset(t *testing.T) {
 	}{
 		"lines, of this asset":   {"nuclei", fmt.Sprintf(line, "web-01"), 30 * time.Second, "", ""},
 		"lines, empty":           {"nuclei", "", 30 * time.Second, "", "it is empty: that may be a scan which found nothing, or none at all"},
-		"lines, just now":        {"nuclei", fmt.Sprintf(line, "web-01"), 0, "", "it was written to just now"},
+		"lines, just now":        {"nuclei", fmt.Sprintf(line, "web-01"), -time.Hour, "", "it was written to just now"},
 		"lines, of another":      {"nuclei", fmt.Sprintf(line, "web-02"), 30 * time.Second, "", "it is of another asset: it says web-02"},
 		"a document, just now":   {"nmap", fmt.Sprintf(nmap, "web-01", now.Unix()), 0, "", ""},
 		"a document, of another": {"nmap", fmt.Sprintf(nmap, "web-02", now.Unix()), 0, "", "it is of another asset"},
