@@ -87,7 +87,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s)
 
 .PHONY: chaos
 chaos: ## Freeze and kill daemons, Redis and agents at random for CHAOSTIME (1m) and check what is recorded; needs redis-server
-	PICKET_CHAOS=$(CHAOSTIME) go test -count=1 -timeout 0 -p 1 -run '^Test(G1|G9|G10)_Chaos$$|^TestG6_RunChaos$$' -v ./daemon ./daemon/cmd/picket
+	PICKET_CHAOS=$(CHAOSTIME) go test -count=1 -timeout 0 -p 1 -run '^TestG[0-9]+_(Run)?Chaos' -v ./daemon ./daemon/cmd/picket
 
 .PHONY: models
 models: ## Run the models of claim and delivery through every interleaving, and each rule left out (minutes, gigabytes)

@@ -30,6 +30,7 @@ type order struct {
 	Claim *client.ClaimRequest `json:",omitempty"`
 	Beat  time.Duration        `json:",omitempty"` // with Claim: it gives a sign of life so often
 	Step  *client.StepRequest  `json:",omitempty"`
+	Many  string               `json:",omitempty"` // it claims assets whose names begin so, many at once, until it is killed
 }
 
 // report is what came of an order, a line on the agent's standard output.
@@ -49,6 +50,10 @@ func runAgent(socket string) error {
 			return nil
 		} else if err != nil {
 			return err
+		}
+		if o.Many != "" {
+			claimMany(ctx, c, o.Many)
+			continue
 		}
 		var r report
 		var err error
@@ -75,6 +80,19 @@ func runAgent(socket string) error {
 		if err := out.Encode(r); err != nil {
 			return err
 		}
+	}
+}
+
+// claimMany claims with many threads, on the word of its own process.
+func claimMany(ctx context.Context, c *client.Client, name string) {
+	for thread := range 24 {
+		go func() {
+			for i := 0; ; i++ {
+				if _, err := c.Claim(ctx, client.ClaimRequest{Asset: fmt.Sprintf("%s-%d-%d", name, thread, i), Task: theTask}); err != nil {
+					time.Sleep(5 * time.Millisecond)
+				}
+			}
+		}()
 	}
 }
 

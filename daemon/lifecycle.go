@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,11 +16,18 @@ import (
 	"github.com/picketd/picket/engine"
 )
 
+// stopLimit is for Stop as Run calls it, whatever hangs: a restart must be over long before any claim's trust is. What has not ended
+// at its time after the stop began is cut off, as by a crash.
 const (
-	stopLimit  = 45 * time.Second // for Stop as Run calls it: less than systemd's 90 s
-	callsLimit = 10 * time.Second // of that, for calls in flight
-	sendsLimit = 25 * time.Second // of that, for notifications in flight
+	stopLimit  = 2 * time.Second
+	sendsUntil = 800 * time.Millisecond  // notifications in flight; the socket serves meanwhile
+	redisUntil = 1400 * time.Millisecond // calls that wait for Redis are told that it does not answer
+	callsUntil = 1600 * time.Millisecond // calls in flight
+	partsUntil = 1900 * time.Millisecond // all else
 )
+
+// cutGrace is what a part gets to return once its time is over.
+const cutGrace = 50 * time.Millisecond
 
 var (
 	errStarted = errors.New("the daemon was started before")
@@ -28,8 +36,9 @@ var (
 
 // part is something that was started, and how it is stopped.
 type part struct {
-	name string
-	stop func(context.Context) error
+	name  string
+	until time.Duration // since the stop began: when it is cut off
+	stop  func(context.Context) error
 }
 
 // Run starts, tells systemd, and stops when ctx is done or the daemon cannot go on. It returns nil after a clean stop.
@@ -72,7 +81,7 @@ func (d *Daemon) start(ctx context.Context) error {
 			d.phase = stopped
 			limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 			defer cancel()
-			return errors.Join(err, stopAll(limited, d.parts))
+			return errors.Join(err, d.stopAll(limited, d.parts))
 		}
 	}
 	d.audit.record(engine.AuditEvent{Kind: auditStarted, Reason: "version " + Version().Version})
@@ -85,29 +94,56 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	d.mu.Lock()
 	parts := d.parts
 	if d.phase == fresh {
-		parts = []part{{"Redis", d.closeRedis}}
+		parts = []part{{"Redis", partsUntil, d.closeRedis}}
 	} else if d.phase != started {
 		parts = nil
 	}
 	d.phase, d.parts = stopped, nil
 	d.mu.Unlock()
-	return stopAll(ctx, parts)
+	return d.stopAll(ctx, parts)
 }
 
-// stopAll stops the last part first.
-func stopAll(ctx context.Context, parts []part) error {
+// stopAll stops the last part first, and leaves each that does not end in time.
+func (d *Daemon) stopAll(ctx context.Context, parts []part) error {
 	var errs []error
-	for i := len(parts) - 1; i >= 0; i-- {
-		if err := parts[i].stop(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("cannot stop %s cleanly: %w", parts[i].name, err))
+	begun := time.Now()
+	for _, p := range slices.Backward(parts) {
+		limited, cancel := context.WithDeadline(ctx, begun.Add(p.until))
+		err := p.end(limited)
+		if err != nil && limited.Err() != nil {
+			d.log.Warn("cut off what did not end in time", "part", p.name, "error", err)
+		} else if err != nil {
+			errs = append(errs, fmt.Errorf("cannot stop %s cleanly: %w", p.name, err))
 		}
+		cancel()
 	}
 	return errors.Join(errs...)
 }
 
+// end stops the part, and returns soon after ctx is done in any case.
+func (p part) end(ctx context.Context) error {
+	ended := make(chan error, 1)
+	go func() { ended <- p.stop(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(cutGrace):
+		return ctx.Err()
+	}
+}
+
 // onStop adds a part that was started.
 func (d *Daemon) onStop(name string, stop func(context.Context) error) {
-	d.parts = append(d.parts, part{name, stop})
+	d.onStopUntil(partsUntil, name, stop)
+}
+
+func (d *Daemon) onStopUntil(until time.Duration, name string, stop func(context.Context) error) {
+	d.parts = append(d.parts, part{name, until, stop})
 }
 
 // background runs work until the daemon stops.

@@ -14,12 +14,16 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/notifier"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi"
 )
+
+// engineGrace is for the engine's last calls to Redis when it stops.
+const engineGrace = 100 * time.Millisecond
 
 // startAudit comes first, and so stops last: whatever the others do is told.
 func (d *Daemon) startAudit(context.Context) error {
@@ -37,7 +41,21 @@ func (d *Daemon) startRedis(context.Context) error {
 }
 
 func (d *Daemon) closeRedis(context.Context) error {
-	return errors.Join(d.redis.Close(), d.urgent.Close())
+	var errs []error
+	for _, client := range []redis.UniversalClient{d.redis, d.urgent} {
+		if err := client.Close(); !errors.Is(err, redis.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// letGoOfRedis ends what waits for Redis at a time, with its connections. It returns what calls that off.
+func (d *Daemon) letGoOfRedis(at time.Time) (stop func() bool) {
+	return time.AfterFunc(time.Until(at), func() {
+		d.engine.GiveUp()
+		_ = d.closeRedis(context.Background())
+	}).Stop
 }
 
 // startOutbox opens the outbox. A damaged one is set aside: locks and tickets are in Redis and do not need it.
@@ -91,13 +109,12 @@ func (d *Daemon) startParts(context.Context) error {
 	}
 	d.engine, d.notifier = eng, send
 	d.watchedBySystemd()
-	d.onStop("the engine", eng.Stop)
-	eng.Start()
-	d.onStop("the notifier", func(ctx context.Context) error {
-		limited, cancel := context.WithTimeout(ctx, sendsLimit)
-		defer cancel()
-		return send.Stop(limited)
+	d.onStop("the engine", func(ctx context.Context) error {
+		defer d.letGoOfRedis(time.Now().Add(engineGrace))()
+		return eng.Stop(ctx)
 	})
+	eng.Start()
+	d.onStop("the notifier", send.Stop)
 	send.Start()
 	return nil
 }
@@ -150,14 +167,16 @@ func (d *Daemon) serve(context.Context) error {
 		serving.Go(func() { d.fail(server.Serve(l)) })
 	}
 	d.engine.Serving()
-	d.onStop("the socket", func(ctx context.Context) error {
+	d.onStopUntil(callsUntil, "the socket", func(ctx context.Context) error {
+		until, _ := ctx.Deadline()
+		defer d.letGoOfRedis(until.Add(redisUntil - callsUntil))()
 		d.engine.Drain()
-		limited, cancel := context.WithTimeout(ctx, callsLimit)
-		defer cancel()
-		err := server.Shutdown(limited)
+		err := server.Shutdown(ctx)
 		serving.Wait()
 		return err
 	})
+	// A receiver that hangs takes no time from the agents: sends end while the socket serves.
+	d.onStopUntil(sendsUntil, "notifications in flight", d.notifier.Stop)
 	return nil
 }
 

@@ -55,6 +55,7 @@
 //	reply of the mint lost                      mint again: the grant has our nonce, and answers the same token
 //	sleep between mint and answer               the trust is looked at before the claim is answered
 //	reply of a write lost                       sent again: same digest, same request or same nonce answers as before
+//	daemon stops                                within 2 s, so claims outlive it; a call that waits for Redis says STORE_UNAVAILABLE
 //	daemon dies holding claims                  the next run takes them up from the journal if their locks still carry their nonces and
 //	                                            their agents live; else the locks run out, and the tickets can be claimed
 //	agent dies                                  its pidfd tells; the lock is freed at once

@@ -157,6 +157,8 @@ type Engine struct {
 
 	draining context.Context // ends with ErrDraining when no new claim is taken
 	drain    context.CancelCauseFunc
+	waiting  context.Context // ends when no call waits for Redis any more
+	giveUp   context.CancelFunc
 	life     context.Context // ends when the engine stops
 	end      context.CancelFunc
 	work     sync.WaitGroup
@@ -189,6 +191,7 @@ func New(c Config) (*Engine, error) {
 		pace:    defaultPace,
 	}
 	e.draining, e.drain = context.WithCancelCause(context.Background())
+	e.waiting, e.giveUp = context.WithCancel(context.Background())
 	e.life, e.end = context.WithCancel(context.Background())
 	e.scripts, e.ends = newPipeline(c.Redis), newPipeline(c.Urgent)
 	e.claims = newRegistry(m)
@@ -245,6 +248,10 @@ func (e *Engine) Drain() {
 	e.dog.pauseSilence()
 	e.drain(ErrDraining)
 }
+
+// GiveUp is for a daemon whose time to stop is almost over: calls that wait for an answer of Redis are answered ErrStoreUnavailable
+// as soon as the client returns, which who closes it brings about.
+func (e *Engine) GiveUp() { e.giveUp() }
 
 // Draining reports whether Drain was called.
 func (e *Engine) Draining() bool { return e.draining.Err() != nil }

@@ -201,6 +201,8 @@ func (e *Engine) run(ctx context.Context, s script, keys []string, args ...any) 
 		select {
 		case <-ctx.Done():
 			return reply{}, unavailable(err)
+		case <-e.waiting.Done():
+			return reply{}, errGivenUp
 		case <-time.After(retryPause):
 		}
 	}
@@ -228,6 +230,9 @@ func transient(err error) bool {
 	}
 	return false
 }
+
+// errGivenUp is what a call is answered that waited for Redis when the daemon's time to stop was over.
+var errGivenUp = &StoreError{Why: "no answer before the daemon stopped", silent: true}
 
 // errNoAnswer tells an ErrStoreUnavailable without any answer from one that Redis answered.
 var errNoAnswer = errors.New("no answer")

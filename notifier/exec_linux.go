@@ -17,15 +17,16 @@ import (
 )
 
 const (
-	killAfter = 2 * time.Second // from TERM to KILL
-	pipeDelay = time.Second     // for what the command left behind to let go of its standard error
+	killAfter = 2 * time.Second        // from TERM to KILL
+	killSoon  = 500 * time.Millisecond // the same when the daemon stops
+	pipeDelay = time.Second            // for what the command left behind to let go of its standard error
 )
 
 // command runs a program with the body on its standard input.
 //
 // There is no shell. The program has the daemon's PATH, HOME and LANG, the key as PICKET_IDEMPOTENCY_KEY, and / as its
 // folder; of what it prints only the end of its standard error is kept. It leads a process group of its own, which gets TERM
-// when the time is up and KILL 2 s later.
+// when the time is up and KILL 2 s later, half a second later when the daemon stops.
 type command struct {
 	argv []string
 	env  []string
@@ -80,10 +81,14 @@ func (c *command) await(ctx context.Context, pid int) (late bool) {
 		return false
 	case <-ctx.Done():
 	}
+	grace := killAfter
+	if errors.Is(context.Cause(ctx), errStopping) {
+		grace = killSoon
+	}
 	_ = unix.Kill(-pid, unix.SIGTERM)
 	select {
 	case <-ended:
-	case <-time.After(killAfter):
+	case <-time.After(grace):
 	}
 	_ = unix.Kill(-pid, unix.SIGKILL) // also what is left of the group when its leader obeyed
 	<-ended

@@ -188,6 +188,10 @@ type conn struct {
 	// What the call under way holds. One call at a time is under way on a connection, in one goroutine.
 	turn          bool
 	read, weighed int64 // bytes of its body, and of its answer
+
+	mu      sync.Mutex // guards what follows
+	hurried bool       // the server drains: a request must come, and an answer go, within slowGrace
+	reading bool       // a request is being read: there is a deadline for it
 }
 
 // writeTime is how long a peer may take to read what is written to it at once.
@@ -195,10 +199,45 @@ const writeTime = 10 * time.Second
 
 // Write has a deadline, so that nobody who does not read keeps an answer in memory.
 func (c *conn) Write(b []byte) (int, error) {
-	if err := c.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+	if err := c.setWriteDeadline(); err != nil {
 		return 0, err
 	}
 	return c.UnixConn.Write(b)
+}
+
+func (c *conn) setWriteDeadline() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	limit := writeTime
+	if c.hurried {
+		limit = slowGrace
+	}
+	return c.SetWriteDeadline(time.Now().Add(limit))
+}
+
+// SetReadDeadline has a request that is read while the server drains come soon. Without a deadline nothing is read but the end of
+// the connection, which may take its time.
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reading = !t.IsZero(); c.reading && c.hurried {
+		if soon := time.Now().Add(slowGrace); soon.Before(t) {
+			t = soon
+		}
+	}
+	return c.UnixConn.SetReadDeadline(t)
+}
+
+// hurry is for a server that drains: whoever has sent half a request, or does not read its answer, does not hold it up.
+func (c *conn) hurry() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hurried = true
+	soon := time.Now().Add(slowGrace)
+	if c.reading {
+		_ = c.UnixConn.SetReadDeadline(soon)
+	}
+	_ = c.SetWriteDeadline(soon)
 }
 
 // budgets bound what the calls of a server hold at once.

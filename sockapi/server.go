@@ -78,6 +78,7 @@ const (
 	headerTime  = 10 * time.Second
 	idleTime    = 2 * time.Minute
 	unusedGrace = 100 * time.Millisecond // for a new connection's first request to arrive while stopping
+	slowGrace   = 250 * time.Millisecond // for the rest of a request, and for an answer to be read, while stopping
 )
 
 // Server answers calls on sockets.
@@ -101,6 +102,7 @@ type Server struct {
 
 	serving context.Context // done when nothing more is accepted, and long polls must end
 	drain   context.CancelFunc
+	conns   sync.Map // net.Conn, all
 	unused  sync.Map // net.Conn, those that have sent nothing yet
 }
 
@@ -175,10 +177,14 @@ func (s *Server) Serve(ln net.Listener) error {
 }
 
 // Drain accepts no connection any more, ends long polls with DRAINING, and closes each connection after the answer that is on its
-// way. It is idempotent.
+// way, or if it is slow to send its request or to read its answer. It is idempotent.
 func (s *Server) Drain() {
 	s.drain()
 	s.http.SetKeepAlivesEnabled(false)
+	s.conns.Range(func(c, _ any) bool {
+		c.(*conn).hurry()
+		return true
+	})
 }
 
 // Shutdown drains and waits for the calls on their way, at most until ctx is done: then they are cut off, and it returns the
@@ -205,11 +211,19 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return s.http.Shutdown(ctx)
 }
 
-// connState keeps the connections that have sent nothing yet, so that they do not hold up Shutdown.
+// connState keeps the connections, and which of them have sent nothing yet, so that they do not hold up Shutdown.
 func (s *Server) connState(c net.Conn, state http.ConnState) {
-	if state == http.StateNew {
+	switch state {
+	case http.StateNew:
+		s.conns.Store(c, nil)
 		s.unused.Store(c, nil)
-	} else {
+		if s.serving.Err() != nil { // accepted before the drain, which may not have seen it
+			c.(*conn).hurry()
+		}
+	case http.StateClosed:
+		s.conns.Delete(c)
+		s.unused.Delete(c)
+	default:
 		s.unused.Delete(c)
 	}
 }

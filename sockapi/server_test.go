@@ -256,6 +256,34 @@ func TestShutdownAnswersWhoConnectedBefore(t *testing.T) {
 	}
 }
 
+// TestShutdownIsNotHeldUpBySlowPeers: neither by one that has sent half a request nor by one that does not read its answers. What
+// is on its way takes its time all the same.
+func TestShutdownIsNotHeldUpBySlowPeers(t *testing.T) {
+	t.Parallel()
+	s := slow{entered: make(chan struct{}), letGo: make(chan struct{})}
+	h := serve(t, Config{Engine: s})
+	for _, text := range []string{
+		"POST /v1/claims HTTP/1.1\r\nHost: picket\r\nContent-Length: 100\r\n\r\n{",
+		strings.Repeat("GET /v1/openapi.json HTTP/1.1\r\nHost: picket\r\n\r\n", 100),
+	} {
+		conn := dial(t, h.socket)
+		defer conn.Close()
+		_, err := conn.Write([]byte(text))
+		must(t, err)
+	}
+	answers := make(chan reply, 1)
+	go func() { answers <- h.do("POST", "/v1/claims", `{"asset":"a","task":"t"}`) }()
+	<-s.entered
+	stopped := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), bodyTime/2)
+	defer cancel()
+	go func() { stopped <- h.server.Shutdown(ctx) }()
+	time.Sleep(2 * slowGrace)
+	close(s.letGo)
+	h.wants(<-answers, http.StatusOK)
+	must(t, <-stopped)
+}
+
 // TestShutdownIsBounded: a call that does not end is cut off.
 func TestShutdownIsBounded(t *testing.T) {
 	t.Parallel()

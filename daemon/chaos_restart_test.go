@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/picketd/picket/agent"
+	"github.com/picketd/picket/engine/redistest"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// TestG8_ChaosOfRestarts restarts a daemon again and again while all hangs that can: a receiver that never answers, a peer that has
+// sent half a request, one that does not read, and at the end Redis. An agent that gives its signs of life and one that is
+// watched, as picket exec watches, lose nothing by it: each restart is over before their trust is.
+func TestG8_ChaosOfRestarts(t *testing.T) {
+	t.Parallel()
+	server, r := redistest.Start(t), newReceiver(t)
+	release := make(chan struct{})
+	r.answers(func(string, int) int { <-release; return http.StatusOK })
+	defer close(release)
+	m := newManager(t, "unix://"+server.SocketPath())
+	m.configure(t, fmt.Sprintf("[[channel]]\nname = \"ops\"\ntype = \"webhook\"\nurl = %q\ntimeout = \"1m\"\n", r.URL+"/ops"))
+	daemon := m.start(t)
+	m.told(t)
+	socket := filepath.Join(m.dir, "passed.sock")
+	c := client.New(socket)
+	defer c.CloseIdleConnections()
+	var work sync.WaitGroup
+	defer work.Wait()
+	ctx, enough := context.WithCancel(t.Context())
+	defer enough()
+	work.Go(func() { beats(ctx, t, client.New(socket)) })
+	work.Go(func() { watches(ctx, t, client.New(socket)) })
+
+	restart := func() {
+		t.Helper()
+		c.CloseIdleConnections()
+		if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		m.told(t)
+		if err := daemon.Wait(); err != nil {
+			t.Errorf("the daemon did not stop cleanly: %v\n%s", err, daemon.Stderr)
+		}
+		daemon = m.start(t)
+		m.told(t)
+	}
+	rounds, ended := 0, time.Now().Add(chaosTime(t, 6*time.Second))
+	for ; rounds < 2 || time.Now().Before(ended); rounds++ {
+		asset := fmt.Sprint("risk-", rounds)
+		claim, err := atRisk(t.Context(), c, asset)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := len(r.requests())
+		if _, err := c.Notify(t.Context(), claim, tell("first"), 0); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "it is on its way", func() bool { return len(r.requests()) > before })
+		hangs(t, socket)
+		time.Sleep(time.Second)
+		restart()
+	}
+	server.Freeze()
+	restart()
+	server.Thaw()
+	eventually(t, "the daemon is ready", func() bool {
+		st, err := c.Status(t.Context())
+		return err == nil && st.Ready
+	})
+	enough()
+	work.Wait()
+	t.Logf("%d restarts", rounds+1)
+	c.CloseIdleConnections()
+	_ = daemon.Process.Kill()
+	_ = daemon.Wait()
+}
+
+// configure adds to the configuration that the manager's daemons read.
+func (m *manager) configure(t *testing.T, more string) {
+	t.Helper()
+	b, err := os.ReadFile(m.config)
+	if err == nil {
+		err = os.WriteFile(m.config, append(b, more...), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// hangs leaves two connections behind: one with half a request, one with many calls whose answers are not read.
+func hangs(t *testing.T, socket string) {
+	t.Helper()
+	for _, text := range []string{
+		"POST /v1/claims HTTP/1.1\r\nHost: picket\r\nContent-Length: 100\r\n\r\n{",
+		strings.Repeat("GET /v1/openapi.json HTTP/1.1\r\nHost: picket\r\n\r\n", 100),
+	} {
+		conn, err := net.Dial("unix", socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		if _, err := conn.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// beats is an agent that promised a sign of life every 4 s, and gives one each half second.
+func beats(ctx context.Context, t *testing.T, c *client.Client) {
+	defer c.CloseIdleConnections()
+	got, err := c.Claim(ctx, client.ClaimRequest{Asset: "beats", Task: theTask, Heartbeat: "4s"})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	for pause(ctx, 500*time.Millisecond) {
+		if _, err := c.Heartbeat(ctx, got.Claim.ID); isCode(err, client.ClaimLost) {
+			t.Errorf("an agent that beats has lost its claim: %v", err)
+			return
+		}
+	}
+}
+
+// watches is an agent that knows for how long it may rely on its claim by watching it alone.
+func watches(ctx context.Context, t *testing.T, c *client.Client) {
+	defer c.CloseIdleConnections()
+	sent := agent.Boottime()
+	got, err := c.Claim(ctx, client.ClaimRequest{Asset: "watched", Task: theTask})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	deadline := sent + time.Duration(got.Claim.TrustedMS)*time.Millisecond
+	sights := make(chan agent.Sight)
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	go agent.Watch(watching, c, got.Claim.ID, deadline, sights)
+	for {
+		select {
+		case s, ok := <-sights:
+			if ok && s.Lost == "" {
+				deadline = max(deadline, s.Deadline)
+				continue
+			}
+			if ctx.Err() == nil {
+				t.Errorf("a watched claim was lost: %s", s.Lost)
+			}
+		case <-time.After(deadline - agent.Boottime()):
+			t.Error("a watched claim could not be relied upon any more")
+		}
+		stop()
+		for range sights {
+		}
+		return
+	}
+}
