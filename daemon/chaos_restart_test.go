@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/picketd/picket/agent"
+	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -134,36 +134,38 @@ func beats(ctx context.Context, t *testing.T, c *client.Client) {
 	}
 }
 
-// watches is an agent that knows for how long it may rely on its claim by watching it alone.
+// watches is an agent that knows for how long it may rely on its claim by watching it alone, as picket exec does.
 func watches(ctx context.Context, t *testing.T, c *client.Client) {
 	defer c.CloseIdleConnections()
-	sent := agent.Boottime()
+	sent := engine.Boottime()
 	got, err := c.Claim(ctx, client.ClaimRequest{Asset: "watched", Task: theTask})
 	if err != nil {
 		t.Error(err)
 		return
 	}
-	deadline := sent + time.Duration(got.Claim.TrustedMS)*time.Millisecond
-	sights := make(chan agent.Sight)
-	watching, stop := context.WithCancel(ctx)
-	defer stop()
-	go agent.Watch(watching, c, got.Claim.ID, deadline, sights)
+	seen, deadline := *got.Claim, time.Duration(0)
 	for {
-		select {
-		case s, ok := <-sights:
-			if ok && s.Lost == "" {
-				deadline = max(deadline, s.Deadline)
-				continue
-			}
-			if ctx.Err() == nil {
-				t.Errorf("a watched claim was lost: %s", s.Lost)
-			}
-		case <-time.After(deadline - agent.Boottime()):
-			t.Error("a watched claim could not be relied upon any more")
+		if err == nil && seen.Status != client.StatusHeld {
+			t.Errorf("a watched claim is %s", describe(seen))
+			return
 		}
-		stop()
-		for range sights {
+		if err == nil {
+			deadline = max(deadline, sent+time.Duration(seen.TrustedMS)*time.Millisecond)
 		}
-		return
+		left := deadline - engine.Boottime()
+		if left <= 0 {
+			t.Errorf("a watched claim cannot be relied upon any more: %v", err)
+			return
+		}
+		sent = engine.Boottime()
+		call, cancel := context.WithTimeout(ctx, left)
+		seen, err = c.WatchClaim(call, seen.ID, max(left/2, 50*time.Millisecond))
+		cancel()
+		if err != nil {
+			seen.ID = got.Claim.ID
+		}
+		if err != nil && !pause(ctx, 50*time.Millisecond) {
+			return
+		}
 	}
 }

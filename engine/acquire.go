@@ -76,7 +76,7 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 	c := &claim{
 		id: rand.Text(), nonce: rand.Text(), ticket: TicketID{r.Asset, r.Task}, flow: flow,
 		uid: r.Peer.UID, owner: r.Peer.Owner(), account: r.Peer.Account(), caller: r.Peer.PID, heartbeat: r.Heartbeat, maxHold: r.MaxHold, process: process,
-		status: Held, ended: make(chan struct{}),
+		status: Held, ended: make(chan struct{}), writes: newTurnstile(),
 	}
 	if process != nil {
 		c.pid, c.caller = process.PID(), process.PID()
@@ -110,27 +110,10 @@ func (e *Engine) acquire(ctx context.Context, c *claim, wait time.Duration) (Tic
 	var turn *turn
 	defer func() { turn.leave() }()
 	for {
-		snap, err := e.screen(ctx, c.ticket)
-		if err != nil {
-			return Ticket{}, false, err
-		}
-		if len(snap.fields) > 0 && c.flow.terminal(State(snap.fields["state"])) {
-			if snap.big {
-				ticket, err := e.Ticket(ctx, c.ticket)
-				return ticket, false, err
-			}
-			ticket, err := snap.ticket(c.ticket)
-			return ticket, false, err
-		}
-		held := &HeldError{Asset: c.ticket.Asset, Holder: snap.holder()}
-		if snap.lock == "" {
-			if err := e.weigh(ctx, snap.size); err != nil {
-				return Ticket{}, false, err
-			}
-			ticket, granted, err := e.take(ctx, c)
-			if !errors.Is(err, errHeld) {
-				return ticket, granted, err
-			}
+		ticket, granted, err := e.try(ctx, c)
+		var held *HeldError
+		if !errors.As(err, &held) {
+			return ticket, granted, err
 		}
 		if !time.Now().Before(until) {
 			return Ticket{}, false, held
@@ -139,10 +122,38 @@ func (e *Engine) acquire(ctx context.Context, c *claim, wait time.Duration) (Tic
 			turn = e.queue.join(c.ticket.Asset)
 		}
 		again := e.Rest(ctx)
-		if err := errors.Join(turn.wait(ctx, until, time.Duration(snap.left)*time.Millisecond), again()); err != nil {
+		if err := errors.Join(turn.wait(ctx, until, held.Holder.Remaining), again()); err != nil {
 			return Ticket{}, false, err
 		}
 	}
+}
+
+// try screens, and takes lock and grant if the asset is free; else it returns a *HeldError.
+func (e *Engine) try(ctx context.Context, c *claim) (Ticket, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.allowance())
+	defer cancel()
+	snap, err := e.screen(ctx, c.ticket)
+	if err != nil {
+		return Ticket{}, false, err
+	}
+	if len(snap.fields) > 0 && c.flow.terminal(State(snap.fields["state"])) {
+		if snap.big {
+			ticket, err := e.Ticket(ctx, c.ticket)
+			return ticket, false, err
+		}
+		ticket, err := snap.ticket(c.ticket)
+		return ticket, false, err
+	}
+	if snap.lock == "" {
+		if err := e.weigh(ctx, snap.size); err != nil {
+			return Ticket{}, false, err
+		}
+		ticket, granted, err := e.take(ctx, c)
+		if !errors.Is(err, errHeld) {
+			return ticket, granted, err
+		}
+	}
+	return Ticket{}, false, &HeldError{Asset: c.ticket.Asset, Holder: snap.holder()}
 }
 
 // errHeld: somebody was faster.
@@ -150,8 +161,6 @@ var errHeld = errors.New("held")
 
 // take locks through redsync, then mints. On any failure it leaves no lock behind, as far as Redis can be reached.
 func (e *Engine) take(ctx context.Context, c *claim) (Ticket, bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
 	sent, err := e.lock(ctx, c)
 	if err != nil {
 		return Ticket{}, false, err

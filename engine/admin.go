@@ -16,7 +16,7 @@ import (
 // free. by is pid/uid of the administrator. It succeeds too when nobody holds the asset, or not the same any more. Errors:
 // ErrStoreUnavailable.
 func (e *Engine) Break(ctx context.Context, a Asset, by, reason string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	ctx, cancel := e.bounded(ctx)
 	defer cancel()
 	id := TicketID{Asset: a}
 	s, err := e.look(ctx, id)
@@ -44,7 +44,7 @@ func (e *Engine) Force(ctx context.Context, id, by string) error {
 		return err
 	}
 	e.conclude(c, Lost, ReasonForced) // the lock is freed also if an earlier call could not
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	ctx, cancel := e.bounded(ctx)
 	defer cancel()
 	_, err = e.commit(ctx, releaseScript, c.ticket, AuditEvent{Kind: AuditForced, Token: c.token, Agent: by},
 		e.args(c.ticket, c.token, c.nonce, c.agent, "", "lost", "forced by "+by))
@@ -54,7 +54,7 @@ func (e *Engine) Force(ctx context.Context, id, by string) error {
 // Reopen begins a new run of a terminal ticket, in INIT. A claim that is still open on it is fenced off and told. Errors:
 // ErrTicketNotFound, *TransitionError, ErrStoreUnavailable.
 func (e *Engine) Reopen(ctx context.Context, id TicketID, by, reason string) (Ticket, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	ctx, cancel := e.bounded(ctx)
 	defer cancel()
 	for {
 		t, err := e.reopen(ctx, id, by, reason)

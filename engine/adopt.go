@@ -84,7 +84,7 @@ func (e *Engine) revive(r record) *claim {
 		id: r.ID, nonce: r.Nonce, token: r.Token, ticket: TicketID{r.Asset, r.Task}, flow: flow, uid: r.UID, owner: cmp.Or(r.Owner, r.UID),
 		account: cmp.Or(r.Account, r.Owner, r.UID), pid: r.PID,
 		caller: r.Caller, agent: fmt.Sprintf("%d/%d", r.Caller, r.UID), heartbeat: r.Heartbeat, maxHold: r.MaxHold, since: r.Since,
-		started: r.Started, status: Held, ended: make(chan struct{}),
+		started: r.Started, status: Held, ended: make(chan struct{}), writes: newTurnstile(),
 	}
 	if r.PID != 0 && r.Status == "" {
 		if p, err := OpenProcess(r.PID); err == nil && p.StartTime() == r.Start {
@@ -127,7 +127,7 @@ func (e *Engine) takeUp(ctx context.Context, c *claim, r record, stamp time.Dura
 	e.saw(c.ticket.Asset, c.token)
 	switch {
 	case !extended:
-		e.conclude(c, Lost, e.dog.diagnose(c))
+		e.conclude(c, Lost, e.dog.diagnose(c, e.TTL/6))
 	case r.Watched && c.process == nil:
 		e.conclude(c, Lost, ReasonProcessExit)
 		e.dog.free(ctx, c)

@@ -33,7 +33,7 @@ type claim struct {
 	process   *Process      // that is watched, or nil
 
 	size   atomic.Int64   // bytes of the ticket as it was last read; -1: not known
-	writes sync.Mutex     // held by the one write that is under way
+	writes turnstile      // held by the one write that is under way
 	number int64          // of the last write; guarded by writes
 	lock   *redsync.Mutex // used by one goroutine at a time: who claims, then the renewal under way
 

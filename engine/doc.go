@@ -60,7 +60,8 @@
 //	                                            their agents live; else the locks run out, and the tickets can be claimed
 //	agent dies                                  its pidfd tells; the lock is freed at once
 //	agent and daemon freeze                     another claims; Redis refuses what they write when they wake
-//	Redis stopped or cut off                    calls say STORE_UNAVAILABLE within 5 s; claims are lost at their deadline, not before
+//	Redis stopped or cut off                    calls say STORE_UNAVAILABLE within 5 s, those too that wait for others on their claim or
+//	                                            ticket, and those that waited for a restart; claims are lost at their deadline, not before
 //	Redis out of memory                         a script's first write is refused and with it the whole; renewals need no memory
 //	failover to a replica that lags             the lost grant's nonce is refused; tokens do not fall below Redis' clock or what
 //	                                            this daemon has seen; what the replica had is the truth

@@ -155,6 +155,9 @@ type Engine struct {
 	lookout   *lookout
 	damaged   damaged
 
+	queued time.Duration // CLOCK_BOOTTIME since when calls may have waited for this run to serve; set by Start
+	served atomic.Int64  // CLOCK_BOOTTIME, in ns, since when it does; 0: it is not known
+
 	draining context.Context // ends with ErrDraining when no new claim is taken
 	drain    context.CancelCauseFunc
 	waiting  context.Context // ends when no call waits for Redis any more
@@ -208,6 +211,9 @@ func New(c Config) (*Engine, error) {
 func (e *Engine) Start() {
 	e.start.Do(func() {
 		records, stamp := e.remember()
+		if e.queued = e.now(); e.queued-stamp < recentRun {
+			e.queued = stamp
+		}
 		if len(records) > 0 {
 			e.dog.pauseSilence()
 		}
@@ -241,7 +247,10 @@ func (e *Engine) remember() (records []record, stamp time.Duration) {
 func (e *Engine) spawn(f func(context.Context)) { e.work.Go(func() { f(e.life) }) }
 
 // Serving says that calls are answered from now on. Until then no claim of an earlier run is judged silent.
-func (e *Engine) Serving() { e.dog.resumeSilence() }
+func (e *Engine) Serving() {
+	e.served.Store(int64(e.now()))
+	e.dog.resumeSilence()
+}
 
 // Drain stops new claims: Claim answers ErrDraining, waiting ones at once. From then on no claim is judged silent.
 func (e *Engine) Drain() {

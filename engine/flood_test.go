@@ -237,7 +237,10 @@ func TestFloodedTicketHoldsUpNoOther(t *testing.T) {
 		stage(t, e, TicketID{"flooded", "t"}, fmt.Sprint("f", i))
 	}
 	stage(t, e, TicketID{"other", "t"}, "o")
-	leave := e.calls.enter("flooded/t") // a call that does not end
+	leave, err := e.calls.enter(t.Context(), "flooded/t") // a call that does not end
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer leave()
 	if err := e.settleStaged(t.Context()); err != nil {
 		t.Fatal(err)

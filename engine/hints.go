@@ -45,10 +45,11 @@ func (e *Engine) eachOf(ctx context.Context, page []redis.Z, failed *troubles, d
 			continue
 		}
 		g.Go(func() error {
-			defer e.calls.enter(name)()
-			if ctx.Err() != nil {
+			leave, err := e.calls.enter(ctx, name)
+			if err != nil {
 				return nil
 			}
+			defer leave()
 			dropped, err := do(ctx, id, z)
 			if err != nil {
 				failed.add(name, err)

@@ -80,15 +80,15 @@ func (e *Engine) Notify(ctx context.Context, id string, uid uint32, r Notificati
 
 // accept runs stages 1 to 4. What is staged and got no definite answer is left for the settle loop: the write may land late.
 func (e *Engine) accept(ctx context.Context, c *claim, r NotificationRequest, channels []Channel) (WriteResult, error) {
+	ctx, cancel := e.bounded(ctx)
+	defer cancel()
 	waiting, stop := e.untilDrain(ctx)
-	leave, err := e.calls.enterUntil(waiting, c.ticket.String())
+	leave, err := e.calls.enter(waiting, c.ticket.String())
 	stop()
 	if err != nil {
 		return WriteResult{}, err
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-	defer cancel()
 	e.settleTicket(ctx, c.ticket)
 	snap, err := e.look(ctx, c.ticket)
 	if err != nil {

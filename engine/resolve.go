@@ -42,7 +42,7 @@ func (e *Engine) Settle(ctx context.Context, r Resolution) (Ticket, error) {
 }
 
 func (e *Engine) resolve(ctx context.Context, r Resolution, as outbox.Status, question string, kind AuditKind) (Ticket, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	ctx, cancel := e.bounded(ctx)
 	defer cancel()
 	for {
 		s, err := e.read(ctx, r.Ticket)
@@ -96,9 +96,13 @@ func (e *Engine) Retry(ctx context.Context, r Resolution) (Ticket, error) {
 	if err := e.Identity(); err != nil {
 		return Ticket{}, err
 	}
-	defer e.calls.enter(r.Ticket.String())()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	ctx, cancel := e.bounded(ctx)
 	defer cancel()
+	leave, err := e.calls.enter(ctx, r.Ticket.String())
+	if err != nil {
+		return Ticket{}, err
+	}
+	defer leave()
 	for {
 		t, err := e.retry(ctx, r)
 		if !errors.Is(err, errRaced) {

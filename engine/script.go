@@ -170,12 +170,6 @@ func (r reply) at(i int) any {
 	return r.rest[i]
 }
 
-// The time that one call may ask Redis, with its retries, and the pause between these.
-const (
-	storeTimeout = 4 * time.Second
-	retryPause   = 50 * time.Millisecond
-)
-
 // run runs a script, again and again while Redis does not answer, until the context ends. It may be sent twice, with the same
 // arguments; every script bears that.
 //

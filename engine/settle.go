@@ -32,53 +32,49 @@ type calls struct {
 }
 
 type call struct {
-	turn  chan struct{} // capacity 1: it is somebody's
-	users int           // guarded by calls.mu
+	turn  turnstile
+	users int // guarded by calls.mu
 }
 
 func newCalls() *calls { return &calls{byTicket: map[string]*call{}} }
 
-// enter waits for the ticket's turn and returns what ends it.
-func (c *calls) enter(ticket string) (leave func()) {
-	leave, _ = c.enterUntil(context.Background(), ticket)
-	return leave
-}
-
-// enterUntil is enter for as long as the context lasts. Its error is the context's cause.
-func (c *calls) enterUntil(ctx context.Context, ticket string) (leave func(), err error) {
+// enter waits for the ticket's turn and returns what ends it. Its error is that of a turnstile.
+func (c *calls) enter(ctx context.Context, ticket string) (leave func(), err error) {
 	c.mu.Lock()
 	k := c.byTicket[ticket]
 	if k == nil {
-		k = &call{turn: make(chan struct{}, 1)}
+		k = &call{turn: newTurnstile()}
 		c.byTicket[ticket] = k
 	}
 	k.users++
 	c.mu.Unlock()
-	gone := func() {
+	forget := func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if k.users--; k.users == 0 {
 			delete(c.byTicket, ticket)
 		}
 	}
-	select {
-	case k.turn <- struct{}{}:
-		return func() { <-k.turn; gone() }, nil
-	case <-ctx.Done():
-		gone()
-		return nil, context.Cause(ctx)
+	if err := k.turn.enter(ctx); err != nil {
+		forget()
+		return nil, err
 	}
+	return func() {
+		k.turn.leave()
+		forget()
+	}, nil
 }
 
 // enterIdle is enter for a ticket that has no call under way or waiting; false: it has, and that settles it first.
-func (c *calls) enterIdle(ticket string) (leave func(), ok bool) {
+func (c *calls) enterIdle(ctx context.Context, ticket string) (leave func(), ok bool) {
 	c.mu.Lock()
 	busy := c.byTicket[ticket] != nil
 	c.mu.Unlock()
 	if busy {
 		return nil, false
 	}
-	return c.enter(ticket), true
+	leave, err := c.enter(ctx, ticket)
+	return leave, err == nil
 }
 
 // settleLoop settles what crashes and lost replies left: staged intents, and hints. It begins at once, with what an earlier run
@@ -111,14 +107,12 @@ func (e *Engine) settleStaged(ctx context.Context) error {
 	g.SetLimit(settleOnce)
 	for _, in := range staged {
 		g.Go(func() error {
-			leave, idle := e.calls.enterIdle(in.Ticket)
+			leave, idle := e.calls.enterIdle(ctx, in.Ticket)
 			if !idle {
 				return nil
 			}
 			defer leave()
-			if ctx.Err() == nil {
-				e.settleTicket(ctx, TicketID{Asset(in.Asset), in.Task})
-			}
+			e.settleTicket(ctx, TicketID{Asset(in.Asset), in.Task})
 			return nil
 		})
 	}

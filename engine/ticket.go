@@ -66,20 +66,20 @@ func (s *snapshot) once(ch Channel) bool {
 
 // readWithin is read within the time that one call may ask Redis, and lookWithin is look.
 func (e *Engine) readWithin(ctx context.Context, id TicketID) (snapshot, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, e.allowance())
 	defer cancel()
 	return e.read(ctx, id)
 }
 
 func (e *Engine) lookWithin(ctx context.Context, id TicketID) (snapshot, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, e.allowance())
 	defer cancel()
 	return e.look(ctx, id)
 }
 
 // screen reads a ticket that is light; of another it says how large it is.
 func (e *Engine) screen(ctx context.Context, id TicketID) (snapshot, error) {
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, e.allowance())
 	defer cancel()
 	return e.readUpTo(ctx, id, light)
 }

@@ -268,7 +268,7 @@ func (w *watchdog) renew(ctx context.Context, c *claim) {
 	gone := !extended && errors.As(err, &taken)
 	reason := ReasonExpired
 	if gone {
-		reason = w.diagnose(c)
+		reason = w.diagnose(c, w.TTL/6)
 	}
 
 	c.mu.Lock()
@@ -296,9 +296,9 @@ func (w *watchdog) renew(ctx context.Context, c *claim) {
 	}
 }
 
-// diagnose reads why a lock is no longer the claim's.
-func (w *watchdog) diagnose(c *claim) Reason {
-	ctx, cancel := context.WithTimeout(w.life, w.TTL/6)
+// diagnose reads why a lock is no longer the claim's, within a limit.
+func (w *watchdog) diagnose(c *claim, limit time.Duration) Reason {
+	ctx, cancel := context.WithTimeout(w.life, limit)
 	defer cancel()
 	snap, err := w.Engine.look(ctx, c.ticket)
 	reset := snap.lock == "" && snap.grantNonce == "" && len(snap.fields) == 0

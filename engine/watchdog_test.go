@@ -81,7 +81,7 @@ func bubble(t *testing.T, extend func() (any, error), change func(*claim), optio
 	e.locks = redsync.New(pools{p})
 	c := &claim{
 		id: "c", nonce: "n", ticket: TicketID{"a", "t"}, flow: assetInference, uid: agent, owner: agent, account: agent, maxHold: time.Hour, status: Held,
-		ended: make(chan struct{}), started: e.now(),
+		ended: make(chan struct{}), writes: newTurnstile(), started: e.now(),
 	}
 	c.lock = e.locks.NewMutex("lock", redsync.WithExpiry(e.TTL), redsync.WithValue("n"))
 	c.trusted, c.renewAt, c.sign = e.now()+e.TTL-e.margin, e.now()+e.TTL/3, e.dog.at(e.now()).clock

@@ -3,7 +3,10 @@
 
 package engine
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // light is up to how large a ticket is answered without being weighed, in bytes.
 const light = 64 << 10
@@ -16,7 +19,11 @@ func (e *Engine) weigh(ctx context.Context, size int64) error {
 	if size <= light {
 		return nil
 	}
-	return e.Weigh(ctx, copies*size)
+	err := e.Weigh(ctx, copies*size)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &StoreError{Why: "the call's time was over before there was memory for its answer"}
+	}
+	return err
 }
 
 // weighClaim is weigh for a write of a claim, which is answered with its ticket.

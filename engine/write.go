@@ -163,10 +163,12 @@ func (e *Engine) Release(ctx context.Context, id string, uid uint32) error {
 	}
 	defer e.calling(c)()
 	defer e.endCall(c)()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	ctx, cancel := e.bounded(ctx)
 	defer cancel()
-	c.writes.Lock()
-	defer c.writes.Unlock()
+	if err := c.writes.enter(ctx); err != nil {
+		return err
+	}
+	defer c.writes.leave()
 	_, err = e.commit(ctx, releaseScript, c.ticket, AuditEvent{Kind: AuditReleased, Token: c.token, Agent: c.agent},
 		e.args(c.ticket, c.token, c.nonce, c.agent, "", "released", ""))
 	if err != nil {
@@ -197,14 +199,16 @@ func (e *Engine) write(ctx context.Context, c *claim, s script, what refusal, mo
 		return reply{}, err
 	}
 	defer e.calling(c)()
-	c.writes.Lock()
-	defer c.writes.Unlock()
+	ctx, cancel := e.bounded(ctx)
+	defer cancel()
+	if err := c.writes.enter(ctx); err != nil {
+		return reply{}, err
+	}
+	defer c.writes.leave()
 	if err := e.alive(c); err != nil {
 		e.recordRefusal(c, refused)
 		return reply{}, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
-	defer cancel()
 	told := AuditEvent{Kind: AuditKind(what.Event), Token: c.token, Agent: c.agent, Step: what.Step, To: what.To}
 	c.number = max(c.number+1, e.now().Microseconds()) // above those of an earlier run of the daemon, too
 	r, err := e.commit(ctx, s, c.ticket, told, e.args(c.ticket, c.token, c.nonce, c.agent, refused, append([]any{c.number}, more...)...))
@@ -212,7 +216,7 @@ func (e *Engine) write(ctx context.Context, c *claim, s script, what refusal, mo
 		return reply{}, err
 	}
 	if r.code == codeStale {
-		reason := e.dog.diagnose(c)
+		reason := e.dog.diagnose(c, min(e.TTL/6, time.Second))
 		if reason == ReasonExpired { // it could not be told: somebody else's grant is why a write is stale
 			reason = ReasonTaken
 		}
