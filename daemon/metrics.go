@@ -34,6 +34,10 @@ func registerOutbox(r prometheus.Registerer, store *outbox.Store) {
 	gauge("picket_outbox_staged", "Intents whose NOTIFYING write is not confirmed yet.", func(s outbox.Stats) float64 { return float64(s.Staged) })
 	gauge("picket_outbox_ready", "Intents that may be sent and are not settled on every channel.", func(s outbox.Stats) float64 { return float64(s.Ready) })
 	gauge("picket_outbox_oldest_age_seconds", "Age of the oldest of the ready intents, 0 when there is none.", func(s outbox.Stats) float64 { return oldestAge(s).Seconds() })
+	r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "picket_outbox_damaged_total",
+		Help: "Intents that were taken out of the outbox file because a record did not match its checksum.",
+	}, func() float64 { return float64(store.Damaged()) }))
 }
 
 func oldestAge(s outbox.Stats) time.Duration {

@@ -6,6 +6,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -52,6 +53,10 @@ func (d *Daemon) Warnings() []client.Warning {
 	}
 	if full, ok := errors.AsType[*outbox.FullError](d.outbox.Full()); ok {
 		warnings = append(warnings, client.Warning{Name: "outbox", Message: "no notification is accepted: " + full.Error()})
+	}
+	if n := d.outbox.Damaged(); n > 0 {
+		warnings = append(warnings, client.Warning{Name: "outbox_damaged", Message: fmt.Sprintf("%d records of the outbox were damaged and are taken "+
+			"from their tickets again; the log names them: see whether disk and memory are sound", n)})
 	}
 	for _, message := range d.settings.unwise() {
 		warnings = append(warnings, client.Warning{Name: "redis_settings", Message: message})

@@ -11,8 +11,6 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // sample is a file that has some of everything, and enough of it that its trees have branches. All of it up to used bytes
@@ -190,38 +188,5 @@ func TestF21_DamageUnderAnOpenFileIsAnError(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		file, _, refs = sample(t)
-	}
-}
-
-func TestF21_ARecordThatMakesNoSenseConcernsItsIntentAlone(t *testing.T) {
-	t.Parallel()
-	s := setup(t)
-	bad, good := newIntent("web-01/w48"), newIntent("web-02/w48")
-	if err := errors.Join(s.Adopt(bad), s.Adopt(good)); err != nil {
-		t.Fatal(err)
-	}
-	var kept []byte
-	swap := func(v []byte) {
-		t.Helper()
-		if err := s.db.Update(func(btx *bolt.Tx) error {
-			b := btx.Bucket(intentsBucket)
-			kept = append([]byte(nil), b.Get(channelKey(bad.ID, "ops"))...)
-			return b.Put(channelKey(bad.ID, "ops"), v)
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	swap([]byte("{"))
-	for range 2 {
-		if err := s.Shut(bad.Ref); !errors.Is(err, ErrDamaged) {
-			t.Errorf("Shut says %v", err)
-		}
-	}
-	if err := s.Shut(good.Ref); err != nil {
-		t.Errorf("Shut of another says %v", err)
-	}
-	swap(kept)
-	if got, err := s.Get(bad.Ref); err != nil || got.Origin != Adopted || got.Content == nil || got.Channels["ops"].Body == nil {
-		t.Errorf("a call that failed left %+v, %v", got, err)
 	}
 }

@@ -3,7 +3,10 @@
 
 package outbox
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Due is a channel that is to be looked at: one of a sendable intent that is not settled, or whose settled status is not on
 // the ticket; or one of a closed intent that is Sent, and not on the ticket.
@@ -34,13 +37,25 @@ func (t *tx) addDue(ref Ref, channel string, at time.Time) {
 // Due returns what is due by now, the most overdue first, at most limit, and when the next one after those is due (zero:
 // none). It reads an index; its cost does not grow with the number of intents.
 func (s *Store) Due(now time.Time, limit int) (due []Due, next time.Time, err error) {
+	due, next, err = s.dueOnce(now, limit)
+	if _, ok := errors.AsType[*recordError](err); ok && s.repair() == nil {
+		due, next, err = s.dueOnce(now, limit)
+	}
+	return due, next, err
+}
+
+func (s *Store) dueOnce(now time.Time, limit int) (due []Due, next time.Time, err error) {
 	// Held over the reading, so that wake compares with what was said last, and not with what was said before.
 	s.next.Lock()
 	defer s.next.Unlock()
-	err = s.view(func(t *tx) error {
+	err = s.viewOnce(func(t *tx) error {
 		c := t.Bucket(dueBucket).Cursor()
 		for k, v := c.First(); k != nil; k, v = c.Next() {
-			d, err := parseDue(k, v)
+			ticket, err := unseal(dueBucket, k, v)
+			if err != nil {
+				return err
+			}
+			d, err := parseDue(k, ticket)
 			if err != nil {
 				return err
 			}

@@ -141,10 +141,17 @@ func (s *Store) Get(ref Ref) (in Intent, err error) {
 		if in.Channels, err = t.channels(in.ID); err != nil {
 			return err
 		}
-		bodies := t.Bucket(bodiesBucket)
-		in.Content = bytes.Clone(bodies.Get(channelKey(in.ID, "")))
+		content, err := t.get(bodiesBucket, channelKey(in.ID, ""))
+		if err != nil {
+			return err
+		}
+		in.Content = bytes.Clone(content)
 		for name, d := range in.Channels {
-			d.Body = bytes.Clone(bodies.Get(channelKey(in.ID, name)))
+			body, err := t.get(bodiesBucket, channelKey(in.ID, name))
+			if err != nil {
+				return err
+			}
+			d.Body = bytes.Clone(body)
 			in.Channels[name] = d
 		}
 		return nil
@@ -183,7 +190,15 @@ func (in *Intent) validate() error {
 func (t *tx) insert(in Intent, origin Origin) {
 	in.Origin = origin
 	in.At = wall(in.At)
-	h := &head{Intent: in, Size: in.size()}
+	h := &head{Intent: in, Size: in.size(), Parts: len(in.Channels)}
+	if in.Content != nil {
+		h.Bodies++
+	}
+	for _, d := range in.Channels {
+		if d.Body != nil {
+			h.Bodies++
+		}
+	}
 	t.putJSON(intentsBucket, []byte(in.ID), h)
 	t.put(ticketsBucket, h.ticketKey(), nil)
 	t.count(h, 1)
@@ -259,7 +274,8 @@ func (t *tx) turn(h *head, origin Origin) error {
 	if was == Closed {
 		h.ClosedAt = time.Time{}
 	}
-	h.Origin = origin
+	h.Origin, h.Parts = origin, len(channels)
+	h.Bodies = len(t.prefixed(bodiesBucket, channelKey(h.ID, ""), -1))
 	t.count(h, 1)
 	t.putJSON(intentsBucket, []byte(h.ID), h)
 	for name, d := range channels {

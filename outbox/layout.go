@@ -14,7 +14,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// The buckets. Bodies are apart from what changes, so that no update writes them again; the last three are indexes. ID and CHANNEL hold no zero byte; TIME is eight bytes, so that keys sort by it.
+// The buckets. Each value has its checksum before it (seal.go). Bodies are apart from what changes, so that no update writes them again; the last three are indexes. ID and CHANNEL hold no zero byte; TIME is eight bytes, so that keys sort by it.
 var (
 	metaBucket    = []byte("meta")
 	intentsBucket = []byte("intents") // ID → head; ID 0 CHANNEL → Delivery
@@ -25,8 +25,9 @@ var (
 
 	buckets = [][]byte{intentsBucket, bodiesBucket, dueBucket, ticketsBucket, orderBucket}
 
-	versionKey = []byte("version")
-	idKey      = []byte("id")
+	versionKey    = []byte("version") // the one record without a checksum, so that every program can read it
+	versionSumKey = []byte("version_sum")
+	idKey         = []byte("id")
 )
 
 // head is an intent without its channels, as it stands in the file.
@@ -34,6 +35,8 @@ type head struct {
 	Intent
 	ClosedAt time.Time `json:"closed_at,omitzero"`
 	Size     int64     `json:"size,omitempty"` // about what it takes in the file until it is closed, in bytes
+	Parts    int       `json:"parts"`          // how many channels it has here,
+	Bodies   int       `json:"bodies"`         // and until it is closed, how many records among the bodies
 }
 
 func (h *head) ticketKey() []byte {
@@ -87,12 +90,18 @@ type tx struct {
 	dirty   bool
 	delta   map[Origin]int   // of intents
 	used    map[string]int64 // of Store.used
+	recount bool             // neither says what there is
 	soonest time.Time        // of what was put into due; zero: nothing was
 	oldest  time.Time        // of what is ready afterwards
 }
 
 func (t *tx) put(bucket, key, value []byte) {
-	t.wrote(t.Bucket(bucket).Put(key, value))
+	t.wrote(t.Bucket(bucket).Put(key, seal(key, value)))
+}
+
+// get returns a record's value, nil if there is none, or a *recordError.
+func (t *tx) get(bucket, key []byte) ([]byte, error) {
+	return unseal(bucket, key, t.Bucket(bucket).Get(key))
 }
 
 func (t *tx) putJSON(bucket, key []byte, v any) {
@@ -120,8 +129,14 @@ func (t *tx) wrote(err error) {
 // can be changed while they are gone through.
 func (t *tx) prefixed(bucket, prefix []byte, limit int) (keys [][]byte) {
 	c := t.Bucket(bucket).Cursor()
-	for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix) && len(keys) != limit; k, _ = c.Next() {
-		keys = append(keys, bytes.Clone(k))
+	var last []byte
+	for k, _ := c.Seek(prefix); k != nil && bytes.HasPrefix(k, prefix) && len(keys) != limit; k, _ = c.Next() {
+		if last != nil && bytes.Compare(k, last) <= 0 { // a tree that makes no sense may have no end
+			t.wrote(errTree)
+			break
+		}
+		last = bytes.Clone(k)
+		keys = append(keys, last)
 	}
 	return keys
 }
@@ -139,9 +154,12 @@ func (t *tx) head(ref Ref) (*head, error) {
 }
 
 func (t *tx) byID(id string) (*head, error) {
-	var b []byte
-	if id != "" {
-		b = t.Bucket(intentsBucket).Get([]byte(id))
+	if id == "" {
+		return nil, ErrNotFound
+	}
+	b, err := t.get(intentsBucket, []byte(id))
+	if err != nil {
+		return nil, err
 	}
 	if b == nil {
 		return nil, ErrNotFound
@@ -155,7 +173,10 @@ func (t *tx) byID(id string) (*head, error) {
 
 // channel returns an intent's delivery on one channel, or ErrNotFound.
 func (t *tx) channel(id, channel string) (d Delivery, err error) {
-	b := t.Bucket(intentsBucket).Get(channelKey(id, channel))
+	b, err := t.get(intentsBucket, channelKey(id, channel))
+	if err != nil {
+		return d, err
+	}
 	if b == nil {
 		return d, fmt.Errorf("%w: %s has no channel %q", ErrNotFound, id, channel)
 	}

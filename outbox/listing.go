@@ -12,6 +12,7 @@ import (
 // Ticket returns the intents of a ticket (ASSET/TASK), oldest first, closed ones too, without content and bodies.
 func (s *Store) Ticket(ticket string) (all []Intent, err error) {
 	err = s.view(func(t *tx) error {
+		all = nil
 		prefix := append([]byte(ticket), 0)
 		for _, k := range t.prefixed(ticketsBucket, prefix, -1) {
 			in, err := t.listed(k[len(prefix)+8:])
@@ -43,6 +44,7 @@ func Unclosed() []Origin { return []Origin{Staged, Committed, Adopted} }
 // there are more than limit.
 func (s *Store) Find(origins []Origin, status Status, limit int) (all []Intent, more bool, err error) {
 	err = s.view(func(t *tx) error {
+		all = nil
 		var keys [][]byte // without the origin
 		for _, o := range origins {
 			some, err := t.find(o, status, limit+1)

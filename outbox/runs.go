@@ -16,7 +16,11 @@ var runsKey = []byte("runs")
 // Enlist notes that a run of the daemon has this outbox, and returns those that had it before, the newest last, at most mostRuns.
 func (s *Store) Enlist(run string) (former []string, err error) {
 	err = s.write(false, func(t *tx) error {
-		all := strings.Fields(string(t.Bucket(metaBucket).Get(runsKey)))
+		known, err := t.get(metaBucket, runsKey)
+		if err != nil {
+			s.log.Warn("the former runs of this outbox are not known any more", "error", err)
+		}
+		all := strings.Fields(string(known))
 		former = slices.DeleteFunc(slices.Clone(all), func(r string) bool { return r == run })
 		former = former[max(0, len(former)-mostRuns):]
 		if !slices.Contains(all, run) {

@@ -33,8 +33,9 @@ var (
 
 var errClosed = errors.New("the outbox is closed")
 
-// formatVersion is that of the file's layout. A file of a higher one is refused: what it holds is not understood here.
-const formatVersion = 1
+// formatVersion is that of the file's layout. A file of a higher one is refused: what it holds is not understood here. One of 1, whose
+// records have no checksums, is given them.
+const formatVersion = 2
 
 // Store is the outbox file. All methods may be called at once; those that write return after fsync.
 type Store struct {
@@ -61,9 +62,10 @@ type Store struct {
 	closed bool             // guarded by turn
 	looked time.Time        // when it was last decided whether to compact; guarded by turn
 
-	failed atomic.Bool        // the last write did not come to the disk
-	full   atomic.Bool        // the last growing write was refused for MaxSize
-	passes func(point string) // for a test that ends the process there; nil: nothing
+	damaged atomic.Int64       // intents that were taken out
+	failed  atomic.Bool        // the last write did not come to the disk
+	full    atomic.Bool        // the last growing write was refused for MaxSize
+	passes  func(point string) // for a test that ends the process there; nil: nothing
 
 	stats   atomic.Pointer[Stats]
 	changed chan struct{} // capacity 1, never closed
@@ -177,18 +179,33 @@ func (s *Store) check() error {
 	if err := s.db.Update(s.prepare); err != nil && !errors.Is(err, errNothing) {
 		return err
 	}
+	if err := s.mend(); err != nil {
+		return err
+	}
 	return s.db.View(func(btx *bolt.Tx) error {
-		for _, name := range buckets {
-			b := btx.Bucket(name)
-			if b == nil {
-				return fmt.Errorf("%w: it has no %s", ErrDamaged, name)
-			}
-			if err := b.ForEach(func(_, _ []byte) error { return nil }); err != nil {
-				return fmt.Errorf("%w: %v", ErrDamaged, err)
-			}
-		}
 		return s.count(&tx{Tx: btx})
 	})
+}
+
+// mend takes out what single damaged records concern.
+func (s *Store) mend() error {
+	err := s.sound()
+	if _, ok := errors.AsType[*recordError](err); ok {
+		t := &tx{}
+		var lost []string
+		if err = s.db.Update(func(btx *bolt.Tx) error {
+			t.Tx = btx
+			lost = t.repair()
+			return t.err
+		}); err == nil {
+			s.tell(lost)
+			err = s.sound()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %v", ErrDamaged, err)
+	}
+	return nil
 }
 
 // prefetch reads the file in order, which after a boot is several times faster than to fault its pages in by the tree, and
@@ -209,15 +226,7 @@ func (s *Store) prefetch() error {
 // prepare makes the buckets and the identity of a new file, and checks the version of an old one, to which it writes nothing.
 func (s *Store) prepare(btx *bolt.Tx) error {
 	if meta := btx.Bucket(metaBucket); meta != nil {
-		version, err := strconv.Atoi(string(meta.Get(versionKey)))
-		if err != nil {
-			return fmt.Errorf("%w: its version is %q", ErrDamaged, meta.Get(versionKey))
-		}
-		if version > formatVersion {
-			return fmt.Errorf("its format is version %d, and this program knows up to %d: use the program that wrote it, or a newer one", version, formatVersion)
-		}
-		s.id = string(meta.Get(idKey))
-		return errNothing
+		return s.known(btx, meta)
 	}
 	other := btx.Cursor()
 	first, _ := other.First()
@@ -229,19 +238,47 @@ func (s *Store) prepare(btx *bolt.Tx) error {
 	if first != nil {
 		return fmt.Errorf("it is another program's database: it has %q and no %s", first, metaBucket)
 	}
-	for _, name := range buckets {
+	for _, name := range append([][]byte{metaBucket, asideBucket}, buckets...) {
 		if _, err := btx.CreateBucket(name); err != nil {
 			return err
 		}
 	}
-	meta, err := btx.CreateBucket(metaBucket)
+	t := &tx{Tx: btx}
+	s.id = rand.Text()
+	t.put(metaBucket, idKey, []byte(s.id))
+	t.putVersion()
+	return t.err
+}
+
+// known reads the version and the identity of an old file.
+func (s *Store) known(btx *bolt.Tx, meta *bolt.Bucket) error {
+	raw := meta.Get(versionKey)
+	version, err := strconv.Atoi(string(raw))
+	checked, sumErr := unseal(metaBucket, versionSumKey, meta.Get(versionSumKey))
+	if err != nil || version > 1 && (sumErr != nil || !bytes.Equal(checked, raw)) {
+		return fmt.Errorf("%w: its version is %q", ErrDamaged, raw)
+	}
+	if version > formatVersion {
+		return fmt.Errorf("its format is version %d, and this program knows up to %d: use the program that wrote it, or a newer one", version, formatVersion)
+	}
+	for _, name := range buckets {
+		if btx.Bucket(name) == nil {
+			return fmt.Errorf("%w: it has no %s", ErrDamaged, name)
+		}
+	}
+	t := &tx{Tx: btx}
+	if version == 1 {
+		t.sealAll()
+	}
+	id, err := t.get(metaBucket, idKey)
 	if err != nil {
 		return err
 	}
-	s.id = rand.Text()
-	return errors.Join(
-		meta.Put(versionKey, strconv.AppendInt(nil, formatVersion, 10)),
-		meta.Put(idKey, []byte(s.id)))
+	s.id = string(id)
+	if t.dirty || t.err != nil {
+		return t.err
+	}
+	return errNothing
 }
 
 // Close flushes and closes the file. It is safe to call twice.

@@ -58,8 +58,12 @@ func TestOpen_RefusesWhatIsNotIts(t *testing.T) {
 	}{
 		"newer": {func(btx *bolt.Tx) error {
 			b, err := btx.CreateBucket(metaBucket)
-			return errors.Join(err, b.Put(versionKey, []byte("2")))
-		}, false, "version 2"},
+			return errors.Join(err, b.Put(versionKey, []byte("3")), b.Put(versionSumKey, seal(versionSumKey, []byte("3"))))
+		}, false, "version 3"},
+		"version without its checksum": {func(btx *bolt.Tx) error {
+			b, err := btx.CreateBucket(metaBucket)
+			return errors.Join(err, b.Put(versionKey, []byte("3")))
+		}, true, `"3"`},
 		"version unreadable": {func(btx *bolt.Tx) error {
 			b, err := btx.CreateBucket(metaBucket)
 			return errors.Join(err, b.Put(versionKey, []byte("x")))

@@ -27,6 +27,14 @@ var errNothing = errors.New("nothing to write")
 // write has fn committed and synced. Whoever gets the turn commits for all that wait, so that one caller alone pays for one
 // fsync and waits for nobody, and many share one.
 func (s *Store) write(grows bool, fn func(*tx) error) error {
+	err := s.writeOnce(grows, fn)
+	if _, ok := errors.AsType[*recordError](err); ok && s.repair() == nil {
+		err = s.writeOnce(grows, fn)
+	}
+	return err
+}
+
+func (s *Store) writeOnce(grows bool, fn func(*tx) error) error {
 	o := &op{fn: fn, grows: grows, done: make(chan struct{})}
 	s.queue.Lock()
 	s.queue.ops = append(s.queue.ops, o)
@@ -89,6 +97,10 @@ func (s *Store) update(ops []*op) error {
 	}
 	switch {
 	case err == nil:
+		if t.recount {
+			s.wake(t.soonest)
+			return s.viewOnce(s.count)
+		}
 		for origin, n := range t.delta {
 			s.counts[origin] += n
 		}
@@ -109,7 +121,7 @@ func (s *Store) update(ops []*op) error {
 		return s.broken
 	}
 	// When the last fsync fails, what was written may stand all the same.
-	if err := s.view(s.count); err == nil {
+	if err := s.viewOnce(s.count); err == nil {
 		s.wake(time.Unix(0, 0))
 	}
 	return fmt.Errorf("cannot write the outbox: %w", err)
@@ -131,8 +143,16 @@ func (s *Store) transact(t *tx, ops []*op) (err error) {
 	})
 }
 
-// view runs fn on a snapshot.
-func (s *Store) view(fn func(*tx) error) (err error) {
+// view runs fn on a snapshot, and once more after what it found damaged was taken out.
+func (s *Store) view(fn func(*tx) error) error {
+	err := s.viewOnce(fn)
+	if _, ok := errors.AsType[*recordError](err); ok && s.repair() == nil {
+		err = s.viewOnce(fn)
+	}
+	return err
+}
+
+func (s *Store) viewOnce(fn func(*tx) error) (err error) {
 	defer guard(&err)()
 	s.swap.RLock()
 	defer s.swap.RUnlock()
