@@ -148,6 +148,7 @@ func (w *walk) adopt(h int) {
 		}
 		q.close()
 		q.box, q.text, q.rev = adopted, w.text, w.rev
+		t.heard &^= 1 << h // if it was decided against, Redis has lost that
 		w.do("adopts", h, t)
 	case w.owner == nobody || other.up != up || other.cut == 1:
 		t.owner = uint8(h)
@@ -168,8 +169,13 @@ func (w *walk) heed(h int) {
 		w.do("is named by the ticket", h, t)
 	case w.unheard(h):
 		t.host[h].heeded = 1
+		for k := range w.once {
+			if w.text != p.text {
+				t.gave[k] |= 1 << p.text
+			}
+		}
 		w.do("takes over what was decided", h, t)
-	case p.heeded == 1 && w.s == notifying && w.text == p.text && (w.owner == uint8(h) || w.owner == nobody):
+	case p.heeded == 1 && w.s == notifying && w.text == p.text && (w.owner != uint8(1-h) || w.host[1-h].up != up):
 		w.leave(&t, discarded)
 		w.do("puts the decision back", h, t)
 	}

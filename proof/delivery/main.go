@@ -7,7 +7,7 @@
 // operator's decisions, while all is well or one host is cut off.
 //
 //	go run ./proof/delivery                 the protocol as designed, in several sizes
-//	go run ./proof/delivery -mutate NAME    with one rule broken
+//	go run ./proof/delivery -mutate NAME    with one rule broken, or one of the sizes
 //	go run ./proof/delivery -all            all of them, as a table; exit 1 if the design fails or a mutation is not caught
 //	go run ./proof/delivery -more 1         the design with one more fault on a path than usual: 8 minutes, 8 GB
 //
@@ -115,7 +115,7 @@ func main() {
 	flag.Parse()
 	ran, ok := 0, true
 	for _, r := range designs {
-		if *mutate == "" {
+		if *mutate == "" || *mutate == r.name {
 			r.most += uint8(*more)
 			ok = r.report(false) && ok
 			ran++
