@@ -175,6 +175,49 @@ func TestG10_AwayWaitsForALeaseThatWasSeen(t *testing.T) {
 	})
 }
 
+// What an administrator decided while the question was under way is a fact in the outbox, and holds where the ticket does not decide.
+func TestG10_WhatWasDecidedMeanwhileIsNotSentWithoutTheTicket(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		answer outbox.Answer
+		err    error
+	}{{outbox.Answer{}, outbox.ErrAway}, {outbox.Answer{Verdict: outbox.Lost}, nil}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := setup(t, always(sentResult), one("ops"))
+			ref := w.put("w48", "ops")
+			w.ask(func(outbox.Attempt) (outbox.Answer, error) {
+				if err := w.store.Decide(ref, map[string]outbox.Status{"ops": outbox.Discarded}); err != nil {
+					t.Error(err)
+				}
+				return c.answer, c.err
+			})
+			w.Start()
+			time.Sleep(time.Minute)
+			w.shutWith(ref, map[string]outbox.Status{"ops": outbox.Discarded})
+			if len(w.sent()) != 0 || len(w.told()) != 0 {
+				t.Errorf("sent %d times, told %+v", len(w.sent()), w.told())
+			}
+		})
+	}
+}
+
+func TestG10_WhatRedisLostIsNotSentWhenItIsTooOld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := setup(t, always(sentResult), one("ops"))
+		ref := w.put("w48", "ops")
+		time.Sleep(w.config.GiveUp)
+		w.says(outbox.Answer{Verdict: outbox.Lost}, nil)
+		w.tells(settled)
+		w.Start()
+		time.Sleep(time.Minute)
+		w.shutWith(ref, map[string]outbox.Status{"ops": outbox.Dead})
+		if len(w.sent()) != 0 {
+			t.Errorf("sent %d times", len(w.sent()))
+		}
+	})
+}
+
 // A daemon that freezes while nobody answers asks again when it wakes, and so does one that sent nothing until give_up.
 func TestG10_AwayIsAskedAgainAfterAFreeze(t *testing.T) {
 	t.Parallel()

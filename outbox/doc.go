@@ -54,10 +54,10 @@
 //     is tried again for longer, only those tries are made without Redis that fall into its first 5 s; the rest waits for its return.
 //     After a restart it is what was staged in the last 5 s.
 //   - Nobody can have taken over a committed intent, staged since the daemon's present run has given its signs of life without a
-//     break, and younger than give_up. A break is longer than a sign lives (25 s) without one written while Redis answered, or a freeze as long, or a
-//     restart, but for what was staged less than 20 s ago: the sign of the run before stood then. Redis counts as away when it has
-//     answered nothing for 5 s in which the daemon ran; a send that comes more than a few seconds after that asks again. What is
-//     older, adopted or at_most_once waits.
+//     break, and younger than give_up. A break is longer than a sign lives (25 s) without one written while Redis answered, or a
+//     freeze as long, or a restart, but for what was staged less than 20 s ago: the sign of the run before stood then. Redis counts as
+//     away when it has answered nothing for 5 s in which the daemon ran; a send that comes more than a few seconds after that asks
+//     again. What is older, adopted or at_most_once waits.
 //   - A daemon answers for a ticket only when its content is here: first what this outbox knows of it goes onto the ticket, then the
 //     content comes here, then the ownership. One that has some of the channels delivers those, puts back what it knows after a
 //     failover as owners do, and owns nothing.

@@ -115,6 +115,11 @@ func (w *walk) redis() {
 		t := w.State
 		t.left.rollback--
 		t.data, t.excuse = 1, [2]uint8{}
+		for h, p := range w.host {
+			if p.heeded == 0 { // it is told anew by a ticket that knows of no decision
+				t.heard &^= 1 << h
+			}
+		}
 		if noHint != 0 {
 			t.hint = 0
 		}
