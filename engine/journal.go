@@ -182,7 +182,7 @@ func (j *journal) write() {
 		changes, batch := j.changes, j.batch
 		j.changes, j.batch = map[string][]byte{}, make(chan struct{})
 		j.mu.Unlock()
-		_ = j.db.Update(func(tx *bbolt.Tx) error {
+		err := j.db.Update(func(tx *bbolt.Tx) error {
 			b := tx.Bucket(claimBucket)
 			for id, value := range changes {
 				if value == nil {
@@ -195,7 +195,21 @@ func (j *journal) write() {
 			}
 			return nil
 		})
+		if err != nil {
+			j.again(changes)
+		}
 		close(batch)
+	}
+}
+
+// again puts what could not be written, as on a full disk, into the next batch. What has changed since is newer.
+func (j *journal) again(changes map[string][]byte) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for id, value := range changes {
+		if _, newer := j.changes[id]; !newer {
+			j.changes[id] = value
+		}
 	}
 }
 
