@@ -15,6 +15,7 @@ import (
 // The names of the alarms.
 const (
 	AlarmStoreReset  = "store_reset"  // Redis lost its data
+	AlarmStoreOlder  = "store_older"  // Redis went back to an older state
 	AlarmTokenBack   = "token_back"   // a grant is older than it was
 	AlarmClockOffset = "clock_offset" // this host's clock and Redis' differ
 	AlarmClockStep   = "clock_step"   // one of the two was set

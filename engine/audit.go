@@ -112,6 +112,7 @@ func (e *Engine) commit(ctx context.Context, s script, id TicketID, what AuditEv
 		}
 		return r, err
 	}
+	e.writes.note(e.keys.ticket(id), number(r.member(0, "revision")))
 	if s.tell(r, &what); what.Kind != "" {
 		e.audit(ctx, what)
 	}

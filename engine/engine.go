@@ -149,6 +149,7 @@ type Engine struct {
 	adopted   chan struct{}
 	calls     *calls
 	waits     atomic.Int64 // calls that wait for a delivery
+	writes    writes
 	seen      atomic.Int64 // the highest token that this daemon has seen
 	tokens    tokens
 	alarms    *alarms

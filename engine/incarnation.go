@@ -71,6 +71,7 @@ func (l *lookout) lookAtStores(ctx context.Context, masters []master) error {
 	for _, key := range slices.Sorted(maps.Keys(found)) {
 		if was, known := l.stores[key]; known && was != found[key] {
 			l.metrics.resets.Inc()
+			l.writes.forget() // which are lost with the rest
 			l.alarms.happened(AlarmStoreReset, fmt.Sprintf("Redis lost its data: %s is not what it was; locks, grants, tickets and histories may be gone, "+
 				"claims whose lock is gone end, and accepted notifications still go out; find out why (was it restarted without persistence, "+
 				"flushed, or replaced?), and run the tasks again whose tickets are missing", key))

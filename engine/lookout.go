@@ -42,6 +42,7 @@ func (l *lookout) loop(ctx context.Context) {
 	if err := l.recallStores(); err != nil {
 		l.log.Warn("a loss of Redis' data while no daemon ran is not seen", "error", err)
 	}
+	l.recallWrites()
 	for {
 		pause := lookEvery
 		if err := l.look(ctx); err != nil && transient(err) {
@@ -65,7 +66,7 @@ func (l *lookout) look(ctx context.Context) error {
 		return err
 	}
 	l.lookAtRoom(ctx, masters)
-	return errors.Join(l.lookAtClocks(ctx, masters), l.lookAtStores(ctx, masters))
+	return errors.Join(l.lookAtClocks(ctx, masters), l.lookAtStores(ctx, masters), l.lookAtWrites(ctx))
 }
 
 // master is a server that takes writes.

@@ -38,7 +38,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Buckets: []float64{.0001, .0002, .0005, .001, .002, .005, .01, .05, .1, .5, 1, 5},
 		}, []string{"script"}),
 		resets: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "picket_store_resets_total", Help: "Times that Redis was found to have lost its data.",
+			Name: "picket_store_resets_total", Help: "Times that Redis was found to have lost its data, or to have gone back to an older state.",
 		}),
 		back: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "picket_tokens_back_total", Help: "Grants that were found with an older token than before.",

@@ -57,7 +57,7 @@ func TestF12_ARedisThatFallsBackIsAnAlarm(t *testing.T) {
 	_, err := step(t, e, second, "online", AssetOnline, "")
 	wantErr(t, err, ErrStaleToken)
 	look(t, e)
-	wantAlarms(t, e, AlarmTokenBack) // and not that all data are lost
+	wantAlarms(t, e, AlarmStoreOlder, AlarmTokenBack) // and not that all data are lost
 	look(t, other)
 	wantAlarms(t, other)
 }
