@@ -34,10 +34,13 @@ type audit struct {
 	quit  chan struct{} // closes when the last record is in the queue
 	done  chan struct{} // closes when the sender has ended
 
+	marks auditMarks // the sender's
+
 	mu       sync.Mutex // guards what follows
 	seq      int64      // the last number that was given
-	lost     []seqSpan  // numbers that reached no journal, and of which no record tells yet
-	full     bool       // the queue was full, and is not half empty yet
+	refused  refusals
+	lost     []seqSpan // numbers that reached no journal, and of which no record tells yet
+	full     bool      // the queue was full, and is not half empty yet
 	running  bool
 	stopping bool
 
@@ -63,7 +66,7 @@ func (s seqSpan) String() string {
 // newAudit wires and starts nothing; records wait in the queue until it is started.
 func newAudit(run, host string, sink auditSink, capacity int, log *slog.Logger, r prometheus.Registerer) *audit {
 	a := &audit{
-		run: run, host: host, sink: sink, log: log, queue: make(chan *auditRecord, capacity),
+		run: run, host: host, sink: sink, log: log, refused: refusals{}, queue: make(chan *auditRecord, capacity),
 		quit: make(chan struct{}), done: make(chan struct{}),
 		records: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "picket_audit_records_total", Help: "Audit records that were numbered, those that were dropped among them.",
@@ -79,19 +82,43 @@ func newAudit(run, host string, sink auditSink, capacity int, log *slog.Logger, 
 	return a
 }
 
-// record numbers an event and puts it into the queue. It never blocks.
+// record numbers an event and puts it into the queue, unless it is one of too many refusals. It never blocks.
 func (a *audit) record(e engine.AuditEvent) {
-	if e.Host == "" {
-		e.Host = a.host
-	}
+	e = bounded(e)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.stopping {
+	if !a.stopping && (e.Kind != engine.AuditRefused || a.refused.admit(e)) {
 		a.putLocked(e, nil)
 	}
 }
 
+// tellRefusedLocked makes a record for each user and code of which there were too many.
+func (a *audit) tellRefusedLocked() {
+	for _, e := range a.refused.take() {
+		a.putLocked(e, nil)
+	}
+}
+
+// tick tells what was only counted, and keeps which numbers the journal has.
+func (a *audit) tick(now time.Time) {
+	a.mu.Lock()
+	if !a.stopping {
+		a.tellRefusedLocked()
+	}
+	last := a.seq
+	a.mu.Unlock()
+	if len(a.queue) > 0 { // what waits is told by the next
+		return
+	}
+	if err := a.marks.note(a.run, last, now); err != nil {
+		a.log.Warn("a lack of audit records will not be seen", "error", err)
+	}
+}
+
 func (a *audit) putLocked(e engine.AuditEvent, lost []seqSpan) {
+	if e.Host == "" {
+		e.Host = a.host
+	}
 	a.seq++
 	a.records.Inc()
 	if !a.full {
@@ -124,7 +151,7 @@ func (a *audit) tell() {
 	}
 	lost := a.lost
 	a.full, a.lost = false, nil
-	a.putLocked(engine.AuditEvent{Kind: auditDropped, Host: a.host}, lost)
+	a.putLocked(engine.AuditEvent{Kind: auditDropped}, lost)
 }
 
 // start begins to send.
@@ -137,6 +164,9 @@ func (a *audit) start() {
 
 func (a *audit) loop() {
 	defer close(a.done)
+	defer func() { a.tick(time.Now()) }()
+	ticker := time.NewTicker(refusedEvery)
+	defer ticker.Stop()
 	for {
 		select {
 		case r := <-a.queue:
@@ -150,6 +180,8 @@ func (a *audit) loop() {
 		select {
 		case r := <-a.queue:
 			a.send(r)
+		case now := <-ticker.C:
+			a.tick(now)
 		case <-a.quit:
 			if len(a.queue) == 0 {
 				return
@@ -175,7 +207,8 @@ func (a *audit) send(r *auditRecord) {
 func (a *audit) stop(ctx context.Context) error {
 	a.mu.Lock()
 	if !a.stopping {
-		a.putLocked(engine.AuditEvent{Kind: auditStopped, Host: a.host}, nil)
+		a.tellRefusedLocked()
+		a.putLocked(engine.AuditEvent{Kind: auditStopped}, nil)
 		a.stopping = true
 		close(a.quit)
 	}

@@ -17,6 +17,7 @@ const (
 	auditConfigReloaded engine.AuditKind = "config_reloaded"
 	auditConfigRefused  engine.AuditKind = "config_refused"
 	auditDropped        engine.AuditKind = "dropped"
+	auditRefusals       engine.AuditKind = "refusals" // more of them than are told one by one
 )
 
 // auditMeaning is what is always the same of a kind of record.
@@ -59,6 +60,7 @@ var auditKinds = map[engine.AuditKind]auditMeaning{
 	auditConfigLoaded:   {"315c9ba7401e75ab2364372f7a3c2d69", journal.PriNotice, "the configuration is loaded$why"},
 	auditConfigReloaded: {"1c164b021dd6f4e135fb304bc42c3227", journal.PriNotice, "the configuration is read again$why"},
 	auditConfigRefused:  {"83baf2f0bb5a01e01fb821349522a25d", journal.PriErr, "a wrong configuration is refused$why"},
+	auditRefusals:       {"dbbcade086504c71979cb54350b847d2", journal.PriWarning, "calls of $agent are refused, $code$why"},
 	auditDropped:        {"8939400069c8f0a5a247f9bc013c1540", journal.PriErr, "audit records are missing: $lost"},
 }
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -27,6 +28,11 @@ const engineGrace = 100 * time.Millisecond
 
 // startAudit comes first, and so stops last: whatever the others do is told.
 func (d *Daemon) startAudit(context.Context) error {
+	marks, err := readMarks(marksPath(d.config.StateDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.log.Warn("which audit records there were is not known any more", "error", err)
+	}
+	d.audit.marks = auditMarks{marksPath(d.config.StateDir), marks}
 	d.audit.start()
 	d.onStop("the audit", d.audit.stop)
 	d.audit.record(engine.AuditEvent{Kind: auditConfigLoaded, Reason: cmp.Or(d.config.path, "none on disk")})

@@ -48,7 +48,7 @@ func (f *auditFilter) matches(e *auditEntry) bool {
 	return (f.asset == "" || e.Asset == f.asset) && (f.ticket == "" || e.Ticket == f.ticket) &&
 		(f.pid == "" || e.AgentPID != nil && strconv.Itoa(*e.AgentPID) == f.pid) &&
 		(f.uid == "" || e.AgentUID != nil && strconv.FormatUint(uint64(*e.AgentUID), 10) == f.uid) &&
-		(!f.refused || e.Event == "refused") && !e.Time.Before(f.since)
+		(!f.refused || e.Event == "refused" || e.Event == "refusals") && !e.Time.Before(f.since)
 }
 
 // fields are what journalctl is to look for, so that it need not hand over all.
@@ -60,7 +60,7 @@ func (f *auditFilter) fields() []string {
 		}
 	}
 	if f.refused {
-		fields = append(fields, "PICKET_EVENT=refused")
+		fields = append(fields, "PICKET_EVENT=refused", "PICKET_EVENT=refusals")
 	}
 	return fields
 }

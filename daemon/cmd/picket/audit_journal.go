@@ -16,7 +16,7 @@ import (
 )
 
 // readJournal hands over the records that are in the journal of this host. Anybody can write to the journal, and give a record any
-// field but those that journald vouches for; so records of other users than root, picket and the reader are left out.
+// field but those that journald vouches for; so records of other users than root, picketd and the reader are left out.
 func (l *auditLog) readJournal(ctx context.Context, filter *auditFilter, follow bool, each func(*auditEntry) error) error {
 	args := []string{"--output=json", "--all", "--no-pager"}
 	if !filter.since.IsZero() {
@@ -75,7 +75,7 @@ func mayReadJournal(ctx context.Context) error {
 // journalSenders are the uids of root, of the user that the package makes, and of the reader, whose own daemon it may be.
 func journalSenders() []string {
 	uids := []string{"0", strconv.Itoa(os.Getuid())}
-	if u, err := user.Lookup("picket"); err == nil {
+	if u, err := user.Lookup("picketd"); err == nil {
 		uids = append(uids, u.Uid)
 	}
 	return uids

@@ -152,7 +152,7 @@ func (l *auditLog) read(r io.Reader, what string, each func(*auditEntry) error) 
 	}
 }
 
-// trusts looks at what journald vouches for: the user, and the unit, by which the export of another host is known, where picket
+// trusts looks at what journald vouches for: the user, and the unit, by which the export of another host is known, where picketd
 // has another uid. Records that were never in a journal have neither.
 func (l *auditLog) trusts(f map[string]journalText) bool {
 	uid, journaled := f["_UID"]

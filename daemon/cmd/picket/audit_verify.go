@@ -25,9 +25,10 @@ type auditRun struct {
 	Ended   bool      `json:"ended"`   // its last record is that of a clean end
 	Dropped []string  `json:"dropped"` // missing, and a record tells so
 	Missing []string  `json:"missing"` // missing, and nothing tells so
+	Gone    []string  `json:"gone"`    // the journal took them, and has them no more
 	Twice   []string  `json:"twice"`
 
-	gaps, told, again []numbers
+	gaps, told, again, marked []numbers
 }
 
 // numbers is a row of them.
@@ -113,7 +114,12 @@ func (r *auditRun) conclude() {
 	if r.First > 1 && !r.Earlier {
 		r.gaps = append([]numbers{{1, r.First - 1}}, r.gaps...)
 	}
-	r.Dropped, r.Missing, r.Twice = []string{}, []string{}, []string{}
+	r.Dropped, r.Missing, r.Gone, r.Twice = []string{}, []string{}, []string{}, []string{}
+	for _, m := range r.marked {
+		for _, gone := range m.without(append([]numbers{{r.First, r.Last}}, r.told...)) {
+			r.Gone = append(r.Gone, gone.String())
+		}
+	}
 	for _, g := range r.gaps {
 		missing := g.without(r.told)
 		for _, m := range missing {
@@ -128,7 +134,23 @@ func (r *auditRun) conclude() {
 	}
 }
 
-func (r *auditRun) whole() bool { return len(r.Missing) == 0 && len(r.Twice) == 0 }
+func (r *auditRun) whole() bool { return len(r.Missing)+len(r.Gone)+len(r.Twice) == 0 }
+
+// markRuns notes which numbers the journal took since a time.
+func markRuns(runs map[string]*auditRun, order []*auditRun, marks []auditMark, since time.Time) []*auditRun {
+	for _, m := range marks {
+		if m.Began.Before(since) {
+			continue
+		}
+		r := runs[m.Run]
+		if r == nil {
+			r = &auditRun{Run: m.Run, From: m.Began}
+			runs[m.Run], order = r, append(order, r)
+		}
+		r.marked = append(r.marked, numbers{m.First, m.Last})
+	}
+	return order
+}
 
 // auditVerify looks at all numbers. The run that is the first to be seen in a journal, or since a time, may have begun before.
 func auditVerify(c *cli.Context, since time.Time, read func(func(*auditEntry) error) error) error {
@@ -147,6 +169,13 @@ func auditVerify(c *cli.Context, since time.Time, read func(func(*auditEntry) er
 	})
 	if err != nil {
 		return err
+	}
+	if c.String("file") == "" {
+		marks, err := auditMarks()
+		if err != nil {
+			fmt.Fprintf(c.App.ErrWriter, "picket: whether the journal has lost the beginning or the end of a run was not looked at: %v\n", err)
+		}
+		order = markRuns(runs, order, marks, since)
 	}
 	if len(order) == 0 {
 		return exitf(exitFailed, "there are no records to verify")
@@ -168,7 +197,7 @@ func auditVerify(c *cli.Context, since time.Time, read func(func(*auditEntry) er
 }
 
 func printRuns(w io.Writer, runs []*auditRun) {
-	t := table{{"RUN", "HOST", "FROM", "NUMBERS", "END", "DROPPED", "MISSING", "TWICE"}}
+	t := table{{"RUN", "HOST", "FROM", "NUMBERS", "END", "DROPPED", "MISSING", "GONE", "TWICE"}}
 	for _, r := range runs {
 		begin, end := strconv.FormatInt(r.First, 10), "stopped"
 		if r.Earlier {
@@ -177,7 +206,7 @@ func printRuns(w io.Writer, runs []*auditRun) {
 		if !r.Ended {
 			end = "running or killed"
 		}
-		t.row(r.Run, r.Host, clock(r.From), begin+" … "+strconv.FormatInt(r.Last, 10), end, list(r.Dropped), list(r.Missing), list(r.Twice))
+		t.row(r.Run, r.Host, clock(r.From), begin+" … "+strconv.FormatInt(r.Last, 10), end, list(r.Dropped), list(r.Missing), list(r.Gone), list(r.Twice))
 	}
 	t.print(w)
 }

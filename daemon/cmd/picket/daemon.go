@@ -11,10 +11,12 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/journal"
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
@@ -31,6 +33,7 @@ func daemonCommand() *cli.Command {
 		Usage: "run the daemon of this host",
 		Flags: []cli.Flag{
 			configFlag(),
+			&cli.BoolFlag{Name: "activated", Usage: "take the sockets that systemd passes, and make none"},
 			&cli.BoolFlag{Name: "check", Usage: "only check the configuration, with the caller's rights; exits with 78 when it is wrong"},
 			&cli.BoolFlag{Name: "stale-credentials", Usage: "with --check: read no systemd credentials, which are those of the last start"},
 		},
@@ -46,6 +49,10 @@ func daemonCommand() *cli.Command {
 				load = daemon.LoadConfigStaleCredentials
 			}
 			config, err := load(c.String("config"))
+			if err == nil && c.Bool("check") {
+				running, _ := strconv.Atoi(os.Getenv("MAINPID")) // which systemd sets for a reload
+				err = config.CheckState(running)
+			}
 			if err != nil {
 				if !c.Bool("check") {
 					daemon.RefuseStart(err)
@@ -53,13 +60,18 @@ func daemonCommand() *cli.Command {
 				return configError(err)
 			}
 			if c.Bool("check") {
-				for _, warning := range config.Warnings() {
-					fmt.Fprintf(c.App.ErrWriter, "picket: warning: %s\n", clean(warning))
+				warnings, good := config.Warnings(), "The configuration is good."
+				if len(warnings) > 0 {
+					good = fmt.Sprintf("The configuration is good, with %s.", plural(len(warnings), "warning", "warnings"))
 				}
-				_, err := fmt.Fprintln(c.App.Writer, "The configuration is good.")
+				for _, warning := range warnings {
+					fmt.Fprintf(c.App.ErrWriter, "%spicket: warning: %s\n", priority(journal.PriWarning), clean(warning))
+				}
+				_, err := fmt.Fprintln(c.App.Writer, good)
 				return err
 			}
-			d, err := daemon.New(config, daemon.Options{})
+			daemon.OutliveReader()
+			d, err := daemon.New(config, daemon.Options{Activated: c.Bool("activated")})
 			if err != nil {
 				daemon.RefuseStart(err)
 				return configError(err)
@@ -82,6 +94,11 @@ func boundMemory() {
 		debug.SetMemoryLimit(memoryGoal)
 	}
 }
+
+type auditMark = daemon.AuditMark
+
+// auditMarks are those of this host's daemon.
+func auditMarks() ([]auditMark, error) { return daemon.AuditMarks("") }
 
 func configFlag() cli.Flag {
 	return &cli.StringFlag{

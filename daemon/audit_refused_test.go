@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/picketd/picket/engine"
+)
+
+// TestG12_OneUsersRefusalsDoNotFillTheJournal: what is too much is counted for each user and code, and nothing else is held back.
+func TestG12_OneUsersRefusalsDoNotFillTheJournal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		out := &lines{}
+		a := queueOf(t, &lineSink{out: out})
+		a.start()
+		refuse := func(agent, code string, n int) {
+			for range n {
+				a.record(engine.AuditEvent{Kind: engine.AuditRefused, Agent: agent, Code: code, Reason: "no"})
+				synctest.Wait()
+			}
+		}
+		refuse("4711/1001", "FORBIDDEN", 500)
+		refuse("4712/1001", "FORBIDDEN", 500) // a pid of the same user
+		refuse("4711/1001", "INVALID", 3)
+		refuse("4713/1002", "FORBIDDEN", 2)
+		a.record(engine.AuditEvent{Kind: engine.AuditBroken, Agent: "1/0"})
+		time.Sleep(refusedEvery)
+		synctest.Wait()
+		refuse("4711/1001", "FORBIDDEN", refusedEach+1) // in the next minute, of which the end tells
+		if err := a.stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		counts := map[string]int{}
+		for _, r := range recordsIn(t, out.String()) {
+			key := fmt.Sprint(r["PICKET_EVENT"], " ", r["PICKET_AGENT_UID"], " ", r["PICKET_CODE"])
+			if r["PICKET_EVENT"] == string(auditRefusals) {
+				key += " " + r["PICKET_REASON"]
+			}
+			counts[key]++
+		}
+		want := map[string]int{
+			"refused 1001 FORBIDDEN": 2 * refusedEach, "refused 1001 INVALID": 3, "refused 1002 FORBIDDEN": 2, "broken 0 ": 1, "stopped  ": 1,
+			"refusals 1001 FORBIDDEN 980 more within 1m0s": 1, "refusals 1001 FORBIDDEN 1 more within 1m0s": 1,
+		}
+		if fmt.Sprint(counts) != fmt.Sprint(want) {
+			t.Errorf("the records are %v\nwant %v", counts, want)
+		}
+		wantNumbered(t, recordsIn(t, out.String()))
+	})
+}
+
+// TestManyUsersAreCountedAsOne: the counts are bounded, whatever uids there are.
+func TestManyUsersAreCountedAsOne(t *testing.T) {
+	t.Parallel()
+	r, told := refusals{}, 0
+	for uid := range 10 * refusedUsers {
+		if r.admit(engine.AuditEvent{Agent: fmt.Sprint("1/", uid), Code: "FORBIDDEN"}) {
+			told++
+		}
+	}
+	if len(r) > refusedUsers+1 || told > refusedUsers+refusedEach {
+		t.Errorf("%d are counted, %d told", len(r), told)
+	}
+	if events := r.take(); len(events) != 1 || events[0].Agent != "" || len(r) != 0 {
+		t.Errorf("told is %v", events)
+	}
+}
+
+// TestG12_ARecordIsBounded, whatever somebody sends as a name.
+func TestG12_ARecordIsBounded(t *testing.T) {
+	t.Parallel()
+	out := &lines{}
+	a := queueOf(t, &lineSink{out: out})
+	a.start()
+	long := strings.Repeat("ü\x1b", 6000)
+	a.record(engine.AuditEvent{
+		Kind: engine.AuditRefused, Ticket: engine.TicketID{Asset: engine.Asset(long), Task: long}, From: engine.State(long), To: engine.State(long),
+		Step: long, Channel: long, Reason: long, Host: long,
+	})
+	if err := a.stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r := recordsIn(t, out.String())[0]
+	for name, value := range r {
+		if len(value) > 4*reasonMost || strings.Contains(value, "\x1b") {
+			t.Errorf("%s has %d bytes", name, len(value))
+		}
+	}
+	if !strings.HasSuffix(r["PICKET_STEP"], "…") {
+		t.Errorf("that it is cut is not told: %q", r["PICKET_STEP"])
+	}
+}
+
+// TestTheMarksSayWhichNumbersTheJournalTook, by the hour, over restarts, and forget old ones.
+func TestTheMarksSayWhichNumbersTheJournalTook(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "audit.json")
+	m, now := auditMarks{path: path}, time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	note := func(run string, last int64, after time.Duration) {
+		t.Helper()
+		now = now.Add(after)
+		if err := m.note(run, last, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	note("a", 3, 0)
+	note("a", 3, time.Minute)
+	note("a", 9, time.Minute)
+	note("a", 12, time.Hour)
+	marks, err := readMarks(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m = auditMarks{path: path, marks: marks}
+	note("b", 2, time.Minute)
+	marks, err = readMarks(path)
+	if got := spansOf(marks); err != nil || got != "a 1-9 a 10-12 b 1-2 " {
+		t.Errorf("got %q, %v", got, err)
+	}
+	note("b", 4, marksKept)
+	if got := spansOf(m.marks); got != "b 1-2 b 3-4 " {
+		t.Errorf("a month later it is %q", got)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+func spansOf(marks []AuditMark) (s string) {
+	for _, k := range marks {
+		s += fmt.Sprintf("%s %d-%d ", k.Run, k.First, k.Last)
+	}
+	return s
+}
