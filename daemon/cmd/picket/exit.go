@@ -12,6 +12,8 @@ import (
 	"net"
 	"strings"
 
+	"github.com/coreos/go-systemd/v22/journal"
+
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -117,8 +119,16 @@ func report(w io.Writer, err error) {
 		}
 	}
 	for line := range strings.SplitSeq(describe(err), "\n") {
-		fmt.Fprintf(w, "picket: %s\n", clean(line))
+		fmt.Fprintf(w, "%spicket: %s\n", priority(journal.PriErr), clean(line))
 	}
+}
+
+// priority stands in front of a line of standard error when that leads to journald, which takes it off (sd-daemon(3)).
+func priority(p journal.Priority) string {
+	if journaled, err := journal.StderrIsJournalStream(); !journaled || err != nil {
+		return ""
+	}
+	return fmt.Sprintf("<%d>", p)
 }
 
 // describe says what went wrong, and what would be right.

@@ -66,6 +66,12 @@ func startJournald(t *testing.T) *os.Process {
 			t.Fatal(err)
 		}
 	}
+	return runJournald(t)
+}
+
+// runJournald runs one until the test ends, for the first time or again.
+func runJournald(t *testing.T) *os.Process {
+	t.Helper()
 	cmd := exec.Command(journald)
 	cmd.Stderr = os.Stderr
 	cmd.Env = append(os.Environ(), "SYSTEMD_LOG_TARGET=console")
