@@ -5,6 +5,7 @@ package daemon
 
 import (
 	"crypto/rand"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -26,12 +27,15 @@ type Options struct {
 	Logger *slog.Logger // Defaults to NewLogger(os.Stderr)
 	Output io.Writer    // where channels of type log write. Defaults to Logger
 	Audit  io.Writer    // where the audit goes, as JSON lines. Defaults to the journal, without one to standard error
+
+	Activated bool // the sockets come from systemd, and one that passes none is an error. Defaults to listening by itself then
 }
 
 // Daemon is the whole, wired. It starts once.
 type Daemon struct {
 	config   Config
 	output   io.Writer
+	passed   bool // the sockets must be
 	log      *slog.Logger
 	registry *prometheus.Registry
 	redis    redis.UniversalClient
@@ -65,7 +69,7 @@ const (
 // New checks the configuration, reads the secrets that it names, and starts nothing. An ErrConfig is a matter of the
 // configuration.
 func New(c Config, o Options) (*Daemon, error) {
-	if err := c.Validate(); err != nil {
+	if err := errors.Join(c.Validate(), c.ownState()); err != nil {
 		return nil, err
 	}
 	if o.Logger == nil {
@@ -90,6 +94,7 @@ func New(c Config, o Options) (*Daemon, error) {
 	d := &Daemon{
 		config:   c,
 		output:   o.Output,
+		passed:   o.Activated,
 		log:      o.Logger,
 		registry: newRegistry(),
 		redis:    client,

@@ -10,10 +10,11 @@ import (
 
 	"github.com/coreos/go-systemd/v22/activation"
 
+	"github.com/picketd/picket/agent/strict"
 	"github.com/picketd/picket/sockapi"
 )
 
-// listen takes the sockets that systemd passes, or makes the one that is configured.
+// listen takes the sockets that systemd passes, or makes the one that is configured, unless they must be passed.
 func (d *Daemon) listen() ([]net.Listener, error) {
 	listeners, err := activation.Listeners()
 	if err != nil {
@@ -27,6 +28,9 @@ func (d *Daemon) listen() ([]net.Listener, error) {
 	}
 	if len(listeners) > 0 {
 		return listeners, nil
+	}
+	if d.passed {
+		return nil, strict.Error{"systemd passed no socket, as it does when picketd.socket was changed and not restarted: systemctl restart picketd.socket picketd.service"}
 	}
 	s := d.config.Socket
 	mode, err := s.mode()

@@ -24,9 +24,9 @@ func (r RedisConfig) check(k *checker) {
 		"has %d addresses, but redis.mode is standalone: write one, or set redis.mode to sentinel or cluster", len(r.Addrs))
 	for i, addr := range r.Addrs {
 		if err := checkAddr(addr, r.Mode); err != nil {
-			k.demand(false, "redis.addrs", "%q %v", addr, err)
+			k.demand(false, "redis.addrs", "%q %v", withoutSecrets(addr), err)
 		}
-		k.demand(slices.Index(r.Addrs, addr) == i, "redis.addrs", "%q stands there twice", addr)
+		k.demand(slices.Index(r.Addrs, addr) == i, "redis.addrs", "%q stands there twice", withoutSecrets(addr))
 	}
 	k.demand(r.Mode != Sentinel || r.Master != "", "redis.master", "is missing: write the name under which the Sentinels know the master")
 	k.demand(r.Mode == Sentinel || !known || r.Master == "", "redis.master", "is for redis.mode = \"sentinel\" only: take it away")
@@ -54,8 +54,22 @@ func (l RedisLogin) check(k *checker, at string) {
 	k.readable(err, at+"password_file", l.PasswordFile)
 }
 
+// withoutSecrets is an address without what stands before an @ or after a ?, as passwords do in URLs.
+func withoutSecrets(addr string) string {
+	if i := strings.LastIndexByte(addr, '@'); i >= 0 {
+		addr = "…" + addr[i:]
+	}
+	if i := strings.IndexByte(addr, '?'); i >= 0 {
+		addr = addr[:i] + "?…"
+	}
+	return addr
+}
+
 // checkAddr says what is wrong with an address, to follow it in a sentence.
 func checkAddr(addr, mode string) error {
+	if addr != withoutSecrets(addr) {
+		return errors.New("has more than an address in it: write host:port or unix:///path, the user as redis.username, and the password into a file, that as redis.password_file")
+	}
 	if path, ok := strings.CutPrefix(addr, "unix://"); ok {
 		switch {
 		case mode != Standalone:

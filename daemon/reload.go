@@ -28,6 +28,9 @@ func (d *Daemon) Reload() error {
 		defer d.notifySystemd(systemd.SdNotifyReady)
 	}
 	c, err := LoadConfigStaleCredentials(d.config.path)
+	if err == nil {
+		err = c.CheckState(os.Getpid())
+	}
 	if err != nil {
 		d.audit.record(configRefused(err))
 		d.log.Error("the configuration on disk is wrong; the daemon goes on with the one that it has", "error", err)

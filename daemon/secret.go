@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -65,57 +64,4 @@ func readSecret(name string) (string, error) {
 		return "", fmt.Errorf("%s has more than one line: write the secret alone", path)
 	}
 	return string(b), nil
-}
-
-// Warnings tell what is allowed and unwise, a sentence each, with the key that it is about.
-func (c Config) Warnings() []string {
-	var w []string
-	if open, err := writableByOthers(c.StateDir); err == nil && open {
-		w = append(w, fmt.Sprintf("state_dir: other users may change what is in %s, where the outbox is: chmod go-w it", c.StateDir))
-	}
-	if open, err := writableByOthers(c.path); err == nil && open {
-		w = append(w, fmt.Sprintf("%s: other users may change the configuration: chmod go-w it", c.path))
-	}
-	secret := func(key, name string) {
-		if name != "" && exposed(name) {
-			w = append(w, fmt.Sprintf("%s: %s can be read by every user of this host: chmod o-r it", key, name))
-		}
-	}
-	secret("redis.password_file", c.Redis.PasswordFile)
-	secret("redis.sentinel.password_file", c.Redis.Sentinel.PasswordFile)
-	if c.Redis.TLS != nil {
-		secret("redis.tls.key_file", c.Redis.TLS.KeyFile)
-	}
-	for i, ch := range c.Channels {
-		secret(fmt.Sprintf("channel[%d].secret_file", i), ch.SecretFile)
-		secret(fmt.Sprintf("channel[%d].url_file", i), ch.URLFile)
-		secret(fmt.Sprintf("channel[%d].proxy_file", i), ch.ProxyFile)
-		secret(fmt.Sprintf("channel[%d].password_file", i), ch.PasswordFile)
-		if ch.URL != "" && slices.Contains(robotTypes, ch.Type) {
-			w = append(w, fmt.Sprintf("channel[%d].url: the URL of a robot is a secret: write it into a file of its own, and that as url_file", i))
-		}
-		if ch.Insecure {
-			w = append(w, fmt.Sprintf("channel[%d].insecure: what goes out on %q can be read by anybody on the way", i, ch.Name))
-		}
-	}
-	return w
-}
-
-// writableByOthers reports whether group or all may write a file or a folder.
-func writableByOthers(path string) (bool, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return false, err
-	}
-	return info.Mode()&0o022 != 0, nil
-}
-
-// exposed reports whether every user of the host may read the file. Errors are told where the file is read.
-func exposed(name string) bool {
-	path, err := credentialPath(name)
-	if err != nil {
-		return false
-	}
-	info, err := os.Stat(path)
-	return err == nil && info.Mode()&0o004 != 0
 }

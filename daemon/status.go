@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/picketd/picket/outbox"
@@ -61,8 +62,9 @@ func (d *Daemon) Warnings() []client.Warning {
 	for _, message := range d.settings.unwise() {
 		warnings = append(warnings, client.Warning{Name: "redis_settings", Message: message})
 	}
-	for _, message := range d.config.Warnings() {
-		warnings = append(warnings, client.Warning{Name: "configuration", Message: message})
+	for _, message := range d.config.Warnings() { // agents are told neither where secrets are nor what may be changed
+		key, _, _ := strings.Cut(message, ": ")
+		warnings = append(warnings, client.Warning{Name: "configuration", Message: key + " is unwise: picket daemon --check, or picket doctor as root, says why"})
 	}
 	return warnings
 }

@@ -93,7 +93,7 @@ func TestWarningsAreShown(t *testing.T) {
 	if err := os.Chmod(h.config.StateDir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if w := h.warned(t, "configuration"); w.Alarm || !strings.Contains(w.Message, "state_dir: other users may change") {
+	if w := h.warned(t, "configuration"); w.Alarm || !strings.Contains(w.Message, "state_dir is unwise") {
 		t.Errorf("it warns of %+v", w)
 	}
 	s, err := h.client.Status(t.Context())

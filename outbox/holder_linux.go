@@ -15,15 +15,15 @@ import (
 
 // locked is ErrLocked with the process that has the file, when it can be told.
 func locked(path string) error {
-	if pid := holder(path); pid != 0 {
+	if pid := Holder(path); pid != 0 {
 		return fmt.Errorf("%w: pid %d has it", ErrLocked, pid)
 	}
 	return ErrLocked
 }
 
-// holder returns the pid that holds the lock on path, or 0. /proc/locks tells inodes, which other file systems have too, so a
+// Holder returns the pid of the process that has the outbox at path open, or 0. /proc/locks tells inodes, which other file systems have too, so a
 // process counts only if the file is among those it has open.
-func holder(path string) int {
+func Holder(path string) int {
 	info, err := os.Stat(path)
 	if err != nil {
 		return 0

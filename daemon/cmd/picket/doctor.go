@@ -20,6 +20,9 @@ import (
 // doctorLimit is how long the daemon, and Redis without one, may take for all that is asked.
 const doctorLimit = 10 * time.Second
 
+// activationLimit is how long a call may take when systemd has the socket and runs no daemon.
+const activationLimit = time.Second
+
 // The levels of a finding.
 const (
 	levelOK      = "ok"
@@ -94,20 +97,32 @@ func (d *diagnosis) examine(c *cli.Context) (answered bool) {
 	ctx, cancel := context.WithTimeout(c.Context, doctorLimit)
 	defer cancel()
 	socket := c.String("socket")
+	running := d.service(ctx)
 	d.socket(socket)
 	cl := client.New(socket)
-	s, err := cl.Status(ctx)
+	asking := ctx
+	if !running { // a call would wait in systemd's socket
+		var end context.CancelFunc
+		asking, end = context.WithTimeout(ctx, activationLimit)
+		defer end()
+	}
+	s, err := cl.Status(asking)
 	switch {
 	case err == nil:
 		d.daemon(ctx, cl, s)
 	case errors.Is(err, fs.ErrPermission):
 		d.access(socket)
+	case errors.Is(err, context.DeadlineExceeded) && !running:
+		d.wrong("daemon", "", "nobody answers: systemd has the socket, and no daemon runs")
 	case errors.Is(err, context.DeadlineExceeded):
 		d.wrong("daemon", "look at its log, and whether it is stopped (ps: state T); restart it", "it does not answer within %s", doctorLimit)
 	default:
 		d.wrong("daemon", "", "%s", describe(err))
 	}
 	d.configuration(c, err == nil)
+	d.credentials(ctx)
+	d.asDaemon(c)
+	d.nightly(ctx)
 	d.kernel()
 	return err == nil
 }

@@ -178,12 +178,12 @@ func (d *diagnosis) configuration(c *cli.Context, answered bool) {
 		d.wrong("configuration", "", "%v", e.err)
 		return
 	}
-	d.ok("configuration", "a daemon would start with it")
-	if answered {
-		return // the daemon has told the rest
-	}
+	d.ok("configuration", "the file is good")
 	for _, w := range e.unwise {
 		d.warn("configuration", "", "%s", w)
+	}
+	if answered {
+		return // the daemon has told the rest
 	}
 	d.checks(e.checks)
 	d.redis(e.redis)

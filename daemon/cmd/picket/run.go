@@ -30,7 +30,7 @@ func runCommand() *cli.Command {
 				Name: "config", Usage: "the agent's configuration, a `FILE`; default: /etc/picket/agent.toml",
 				EnvVars: []string{"PICKET_AGENT_CONFIG"}, TakesFile: true,
 			},
-			&cli.BoolFlag{Name: "check", Usage: "only check the configuration, its programs and its catalogues; exits with 78 when something is wrong"},
+			&cli.BoolFlag{Name: "check", Usage: "only check the configuration, its programs and its catalogues, and the list of --assets if given; exits with 78 when something is wrong"},
 			&cli.StringFlag{Name: "assets", Usage: "a list of assets, a `FILE`, - for standard input", TakesFile: true},
 			&cli.StringFlag{Name: "task", Usage: "the `TASK` of the list"},
 			&cli.IntFlag{Name: "parallel", Usage: "work on `N` assets at a time, 1 to 1000", Value: 4},
@@ -63,6 +63,11 @@ func runAction(c *cli.Context) error {
 		}
 		if err != nil {
 			return agentError(err)
+		}
+		if c.IsSet("assets") {
+			if _, err := readList(c); err != nil {
+				return err
+			}
 		}
 		_, err = fmt.Fprintln(c.App.Writer, "The configuration is good.")
 		return err
@@ -114,19 +119,25 @@ func runList(c *cli.Context) (list agent.List, task string, err error) {
 	if err := checkTask(task); err != nil {
 		return list, "", err
 	}
-	in := c.App.Reader
+	list, err = readList(c)
+	return list, task, err
+}
+
+// readList reads what --assets names.
+func readList(c *cli.Context) (list agent.List, err error) {
+	in, file := c.App.Reader, c.String("assets")
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return list, "", exitf(exitData, "cannot read: %v", err)
+			return list, exitf(exitData, "cannot read: %v", err)
 		}
 		defer f.Close()
 		in = f
 	}
 	if list, err = agent.ReadList(in); err != nil {
-		return list, "", exitf(exitData, "%s: %v", file, err)
+		return list, exitf(exitData, "%s: %v", file, err)
 	}
-	return list, task, nil
+	return list, nil
 }
 
 // checkTask refuses a task that the daemon would refuse for each asset.

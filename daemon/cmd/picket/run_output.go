@@ -14,9 +14,11 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/journal"
 	"github.com/urfave/cli/v2"
 
 	"github.com/picketd/picket/agent"
@@ -65,6 +67,8 @@ type runOutput struct {
 	terminal bool            // standard error is one
 	progress *agent.Progress // nil without a terminal that can write a line anew
 
+	before atomic.Int64 // assets that were done before
+
 	mu  sync.Mutex // guards err
 	err error      // the first that kept a result from being printed
 }
@@ -94,6 +98,9 @@ func (o *runOutput) logger() *slog.Logger {
 
 // report prints a result. It does not wait for whoever reads it.
 func (o *runOutput) report(r agent.Result) {
+	if r.Skipped {
+		o.before.Add(1)
+	}
 	switch {
 	case o.json:
 		o.hide()
@@ -209,4 +216,7 @@ func (o *runOutput) clear() {
 func (o *runOutput) summary(c agent.Counts) {
 	o.clear()
 	fmt.Fprintf(o.errs, "picket: %s\n", c.Sentence(time.Now()))
+	if n := int(o.before.Load()); n > 0 && n == c.Total {
+		fmt.Fprintf(o.errs, "%spicket: nothing was scanned: under this task all was done before; a new scan wants another task\n", priority(journal.PriWarning))
+	}
 }
