@@ -206,7 +206,6 @@ func (j *job) record(step string, out result) error {
 	}
 	j.take(r.Ticket, r.Next)
 	j.recorded++
-	j.log.Info("recorded", "step", step, "state", out.State, "summary", out.Summary)
 	return nil
 }
 
