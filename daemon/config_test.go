@@ -75,7 +75,7 @@ func TestG11_WhatIsWrongInTheFileIsALineWithWhatWouldBeRight(t *testing.T) {
 		"[channel]\nname = \"a\"":                "1: channel: can stand more than once: write [[channel]]",
 		"channel = 3":                            "1: channel: must be tables, each under its own [[…]]",
 		"[[channel]]\nnmae = \"ops\"":            "2: channel[0].nmae: is not known: did you mean name?",
-		"[[channel]]\nname = \"a\"\n[channel.x]": "3: channel[0].x: is not known: write one of name, type, url, url_file, secret_file, command, timeout, at_most_once, min_severity, flows, rate, insecure, language, template_file, mentions, smtp, tls, username, password_file, from, to",
+		"[[channel]]\nname = \"a\"\n[channel.x]": "3: channel[0].x: is not known: write one of name, type, url, url_file, proxy, proxy_file, secret_file, command, timeout, at_most_once, min_severity, flows, rate, insecure, language, template_file, mentions, max_length, smtp, helo, tls, username, password_file, from, to",
 		"channel = [\n { name = 3 },\n]":         "2: channel[0].name: must be a string in quotes",
 		"host = 3":                               "1: host: must be a string in quotes",
 		"[claims]\nmax_per_uid = \"9\"":          "2: claims.max_per_uid: must be a whole number without quotes",

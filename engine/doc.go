@@ -58,6 +58,7 @@
 //	daemon stops                                within 2 s, so claims outlive it; a call that waits for Redis says STORE_UNAVAILABLE
 //	daemon dies holding claims                  the next run takes them up from the journal if their locks still carry their nonces and
 //	                                            their agents live; else the locks run out, and the tickets can be claimed
+//	disk full when a claim ends                 the journal writes it when there is room again; until then a restart tells it as lost
 //	agent dies                                  its pidfd tells; the lock is freed at once
 //	agent and daemon freeze                     another claims; Redis refuses what they write when they wake
 //	Redis stopped or cut off                    calls say STORE_UNAVAILABLE within 5 s, those too that wait for others on their claim or
@@ -91,7 +92,8 @@
 // one more refusal.
 //
 // What trust rests on is watched every 10 s, and is only told (alarm.go): that each master's data set is the one it was, that the
-// token of an asset does not go back, that this host's clock and Redis' run alike and are not set.
+// tickets which this host wrote last are as it left them, that the token of an asset does not go back, that this host's clock and
+// Redis' run alike and are not set.
 //
 // # One user among many
 //
