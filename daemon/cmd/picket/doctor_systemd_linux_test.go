@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// fakeSystemd has systemctl and journalctl say what a test wants: of picketd.service and of all other units.
+func fakeSystemd(t *testing.T, service, others, said string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, script := range map[string]string{
+		"systemctl":  "#!/bin/sh\ncase $2 in picketd.service) cat " + dir + "/service;; *) cat " + dir + "/others;; esac\n",
+		"journalctl": "#!/bin/sh\ncat " + dir + "/said\n",
+		"service":    service, "others": others, "said": said,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+}
+
+// TestDoctorAsksSystemd: state, restarts, end and the last error of the daemon, and what helps; the same of the nightly run.
+func TestDoctorAsksSystemd(t *testing.T) {
+	const loaded = "LoadState=loaded\n"
+	for name, c := range map[string]struct {
+		service, others string
+		running         bool
+		says, right     string
+	}{
+		"not here":      {"LoadState=not-found\n", "", true, "", ""},
+		"well":          {loaded + "ActiveState=active\nNRestarts=2\n", loaded + "ActiveState=active\n", true, "is active, and was started again 2 times", ""},
+		"never started": {loaded + "ActiveState=inactive\nSubState=dead\nResult=success\n", loaded + "ActiveState=active\n", false, "it has not run", "systemctl start"},
+		"in a loop": {
+			loaded + "ActiveState=activating\nSubState=auto-restart\nResult=exit-code\nNRestarts=7\nExecMainCode=1\nExecMainStatus=78\n", loaded + "ActiveState=active\n",
+			false, "picketd.service is activating (auto-restart, exit-code): it ended with 78, and was started again 7 times; it said: lock.ttl: has no unit", "mend what it says; it is tried again",
+		},
+		"no credentials": {
+			loaded + "ActiveState=activating\nExecMainCode=1\nExecMainStatus=243\n", loaded + "ActiveState=active\n",
+			false, "it ended with 243", "mend /etc/picket/credentials",
+		},
+		"given up": {
+			loaded + "ActiveState=failed\nExecMainCode=2\nExecMainStatus=11\n", loaded + "ActiveState=active\n",
+			false, "it was ended by SIGSEGV", "systemctl reset-failed picketd.socket picketd.service; systemctl restart",
+		},
+		"the socket is given up": {loaded + "ActiveState=inactive\n", loaded + "ActiveState=failed\n", false, "is inactive", "systemctl reset-failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fakeSystemd(t, c.service, c.others, "picket: lock.ttl: has no unit\nmore\n")
+			var d diagnosis
+			if running := d.service(t.Context()); running != c.running {
+				t.Errorf("running is %v", running)
+			}
+			if got := d.find("service"); !c.running && (got.Level != levelWrong || !strings.Contains(got.Found, c.says) || !strings.Contains(got.Right, c.right)) {
+				t.Errorf("got %+v", got)
+			}
+			if c.running && len(d.Findings) > 0 && !strings.Contains(d.Findings[0].Found, c.says) {
+				t.Errorf("got %+v", d.Findings)
+			}
+		})
+	}
+	for name, c := range map[string]struct{ others, level string }{
+		"not wanted":  {loaded + "UnitFileState=disabled\nActiveState=inactive\n", ""},
+		"well":        {loaded + "UnitFileState=enabled\nActiveState=active\nExecMainCode=1\n", ""},
+		"failed":      {loaded + "UnitFileState=enabled\nActiveState=failed\nResult=exit-code\nExecMainCode=1\nExecMainStatus=78\n", levelWrong},
+		"not running": {loaded + "UnitFileState=enabled\nActiveState=inactive\n", levelWrong},
+		"no list":     {loaded + "UnitFileState=enabled\nActiveState=active\nConditionResult=no\nExecMainCode=0\n", levelWarning},
+	} {
+		t.Run("nightly "+name, func(t *testing.T) {
+			fakeSystemd(t, loaded, c.others, "")
+			var d diagnosis
+			d.nightly(t.Context())
+			if got := d.find("nightly"); got.Level != c.level {
+				t.Errorf("got %+v", d.Findings)
+			}
+		})
+	}
+}
