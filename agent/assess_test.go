@@ -43,7 +43,7 @@ func jobOn(t *testing.T, config string, all ...findings.Finding) *job {
 		t.Fatal(err)
 	}
 	return &job{
-		a: &Agent{config: c, plan: p, shelf: &shelf{k: k}}, log: quiet, taken: time.Now(),
+		a: &Agent{config: c, plan: p, shelf: &shelf{k: k}}, lease: &lease{}, log: quiet, taken: time.Now(),
 		ticket: client.Ticket{
 			CreatedAt: time.Now().Add(-time.Minute), UpdatedAt: time.Now(),
 			ID: "web-01/w48", Asset: "web-01", Task: "w48", State: stateChecked,

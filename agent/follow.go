@@ -45,6 +45,7 @@ func bounded(ctx context.Context, call func(context.Context) error) error {
 // already as replayed.
 func (j *job) follow(ctx context.Context, call func(context.Context) error) error {
 	start := time.Now()
+	j.lease.expect(0)
 	for n := 0; ; n++ {
 		err := bounded(ctx, call)
 		if !transient(err) {
