@@ -216,15 +216,20 @@ func TestWhatAnotherUserRunsIsGivenUp(t *testing.T) {
 		if err := syscall.Setuid(0); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(30 * time.Second)
+		fmt.Println("root")
+		time.Sleep(time.Minute)
 		return
 	case "agent":
-		ctx, cancel := context.WithTimeoutCause(context.Background(), time.Second, errors.New("it took too long"))
-		defer cancel()
+		ctx, cancel := context.WithCancelCause(context.Background())
 		in := invocation{
 			argv: []string{filepath.Dir(os.Args[0]) + "/scanner", run}, env: []string{role + "=scanner"}, okExit: []int{0}, limit: 1 << 20,
-			stderr:  func(string) {},
-			consume: func(r io.Reader) error { _, err := io.Copy(io.Discard, r); return err },
+			stderr: func(string) {},
+			consume: func(r io.Reader) error {
+				_, _ = io.ReadFull(r, make([]byte, len("root")))
+				cancel(errors.New("it took too long"))
+				_, err := io.Copy(io.Discard, r)
+				return err
+			},
 		}
 		err := in.run(ctx)
 		left, ok := errors.AsType[*outlivedError](err)
