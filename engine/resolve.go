@@ -30,13 +30,15 @@ const (
 	settleable  = ",unknown,parked,dead,"
 )
 
-// Discard gives up channels of a ticket in NOTIFYING: they are not tried any more, on any host. Errors: ErrTicketNotFound,
+// Discard gives up channels of a ticket in NOTIFYING: they are not tried any more, on any host. A channel that is dead is given up in
+// FAILED too: if all others have their receipts, and there is one, the ticket is NOTIFIED after all. Errors: ErrTicketNotFound,
 // ErrUnknownChannel, *TransitionError, ErrStoreUnavailable.
 func (e *Engine) Discard(ctx context.Context, r Resolution) (Ticket, error) {
 	return e.resolve(ctx, r, outbox.Discarded, discardable, AuditDiscarded)
 }
 
-// Settle records that a notification did arrive on channels whose outcome is unknown, or that were given up. Errors as Discard.
+// Settle records that a notification did arrive on channels whose outcome is unknown, or that are dead, in FAILED too. Errors as
+// Discard.
 func (e *Engine) Settle(ctx context.Context, r Resolution) (Ticket, error) {
 	return e.resolve(ctx, r, outbox.Sent, settleable, AuditSettled)
 }

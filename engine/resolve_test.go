@@ -35,6 +35,9 @@ func discardsAndSettles(t *testing.T, s *store) {
 		{"parked did arrive", outbox.Sent, outbox.Parked, func(r Resolution) (Ticket, error) { return e.Settle(t.Context(), r) }, "pager", Notified},
 		{"parked is given up", outbox.Sent, outbox.Parked, func(r Resolution) (Ticket, error) { return e.Discard(t.Context(), r) }, "", Notified},
 		{"one of two is given up", "", "", func(r Resolution) (Ticket, error) { return e.Discard(t.Context(), r) }, "ops", Notifying},
+		{"dead is given up", outbox.Sent, outbox.Dead, func(r Resolution) (Ticket, error) { return e.Discard(t.Context(), r) }, "", Notified},
+		{"dead did arrive", outbox.Sent, outbox.Dead, func(r Resolution) (Ticket, error) { return e.Settle(t.Context(), r) }, "pager", Notified},
+		{"all dead are given up", outbox.Dead, outbox.Dead, func(r Resolution) (Ticket, error) { return e.Discard(t.Context(), r) }, "", Failed},
 		{"all are given up", "", "", func(r Resolution) (Ticket, error) { return e.Discard(t.Context(), r) }, "", Failed},
 	} {
 		k, _ := claimed(t, e, c.name, "t")

@@ -18,7 +18,7 @@ import (
 const outboxLimit = 1000
 
 type outboxQuery struct {
-	Status string `json:"status,omitempty" enum:"staged,committed,adopted,closed,pending,sending,sent,unknown,parked,dead,discarded" doc:"Only intents in this status, or with a channel in it. Without it, those that are not closed, and those that wait for a person with a parked channel."`
+	Status string `json:"status,omitempty" enum:"staged,committed,adopted,closed,pending,sending,sent,unknown,parked,dead,discarded" doc:"Only intents in this status, or with a channel in it. Without it, those that are not closed, and those that wait for a person with a parked channel. Of dead and parked ones, those about which nobody has decided yet."`
 }
 
 // search is what is asked of the outbox for a listing.
@@ -54,17 +54,17 @@ func listIntents(s *Server, c *call, q outboxQuery, _ none) (answer, error) {
 			s.log.Error("cannot list the outbox", "error", err)
 			return answer{}, problem(client.OutboxUnavailable, "this host's outbox cannot be read; see /readyz?verbose")
 		}
-		if one.status == outbox.Parked {
-			some = slices.DeleteFunc(some, func(in outbox.Intent) bool { return s.decided(c.request.Context(), in) })
+		if one.status == outbox.Parked || one.status == outbox.Dead {
+			some = slices.DeleteFunc(some, func(in outbox.Intent) bool { return s.decided(c.request.Context(), in, one.status) })
 		}
 		found, more = append(found, some...), more || left
 	}
 	return intentsAnswer(found, more), nil
 }
 
-// decided reports whether nobody has to decide about a closed intent's parked channels any more: somebody did, maybe on another
-// host, or the ticket is in another run. When Redis cannot be asked, somebody has to.
-func (s *Server) decided(ctx context.Context, in outbox.Intent) bool {
+// decided reports whether nobody has to decide about a closed intent's parked or dead channels any more: somebody did, maybe on
+// another host, a retry was sent, or the ticket is in another run. When Redis cannot be asked, somebody has to.
+func (s *Server) decided(ctx context.Context, in outbox.Intent, status outbox.Status) bool {
 	if in.Origin != outbox.Closed {
 		return false
 	}
@@ -73,7 +73,7 @@ func (s *Server) decided(ctx context.Context, in outbox.Intent) bool {
 		return errors.Is(err, engine.ErrTicketNotFound)
 	}
 	for name, d := range in.Channels {
-		if d.Status == outbox.Parked && t.Run == in.Run && t.Delivery[name].Status == outbox.Parked {
+		if d.Status == status && t.Run == in.Run && t.Delivery[name].Status == status {
 			return false
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
-// TestParkedAmongManyClosed: what waits for a person is listed however much was sent before it, until somebody has decided.
-func TestParkedAmongManyClosed(t *testing.T) {
+// TestParkedAndDeadAmongManyClosed: what waits for a person is listed however much was sent before it, until somebody has decided.
+func TestParkedAndDeadAmongManyClosed(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
 	box := h.server.outbox.(*outbox.Store)
@@ -38,19 +38,24 @@ func TestParkedAmongManyClosed(t *testing.T) {
 	}
 	all.Wait()
 
-	claimed, err := h.client.Claim(t.Context(), client.ClaimRequest{Asset: "web-01", Task: "t", Heartbeat: "10m"})
-	must(t, err)
-	claim := claimed.Claim.ID
-	for _, s := range [][2]string{{"online", "ASSET_ONLINE"}, {"vuln", "VULN_CHECK_DONE"}, {"assess", "HIGH_RISK_FOUND"}} {
-		_, err = h.client.Step(t.Context(), claim, client.StepRequest{Step: s[0], State: s[1]})
+	// left leaves a notification of an asset as a person finds it: state and status on the ticket, closed in the outbox.
+	left := func(asset, state string, status outbox.Status) {
+		t.Helper()
+		claimed, err := h.client.Claim(t.Context(), client.ClaimRequest{Asset: asset, Task: "t", Heartbeat: "10m"})
 		must(t, err)
+		claim := claimed.Claim.ID
+		for _, s := range [][2]string{{"online", "ASSET_ONLINE"}, {"vuln", "VULN_CHECK_DONE"}, {"assess", "HIGH_RISK_FOUND"}} {
+			_, err = h.client.Step(t.Context(), claim, client.StepRequest{Step: s[0], State: s[1]})
+			must(t, err)
+		}
+		_, err = h.client.Notify(t.Context(), claim, client.NotificationRequest{Title: "x", Text: "y", Severity: "high"}, 0)
+		must(t, err)
+		mine, err := h.client.OutboxTicket(t.Context(), asset, "t")
+		must(t, err)
+		must(t, h.redis.HSet(t.Context(), "picket:{"+asset+"}:ticket:t", "delivery.ops", string(status), "state", state).Err())
+		must(t, closeAs(outbox.Ref{Ticket: asset + "/t", ID: mine.Intents[0].ID}, status))
 	}
-	_, err = h.client.Notify(t.Context(), claim, client.NotificationRequest{Title: "x", Text: "y", Severity: "high"}, 0)
-	must(t, err)
-	mine, err := h.client.OutboxTicket(t.Context(), "web-01", "t")
-	must(t, err)
-	must(t, h.redis.HSet(t.Context(), "picket:{web-01}:ticket:t", "delivery.ops", "parked").Err())
-	must(t, closeAs(outbox.Ref{Ticket: "web-01/t", ID: mine.Intents[0].ID}, outbox.Parked))
+	left("web-01", "NOTIFYING", outbox.Parked)
 
 	lists := func(status string, want int, more bool) {
 		t.Helper()
@@ -58,7 +63,7 @@ func TestParkedAmongManyClosed(t *testing.T) {
 		if err != nil || len(got.Intents) != want || got.More != more {
 			t.Fatalf("%q lists %d, more %v, %v; want %d, more %v", status, len(got.Intents), got.More, err, want, more)
 		}
-		if want == 1 && got.Intents[0].Ticket != "web-01/t" {
+		if want == 1 && got.Intents[0].Ticket != map[string]string{"dead": "web-02/t", "parked": "web-01/t", "": "web-01/t"}[status] {
 			t.Errorf("%q lists %+v", status, got.Intents[0])
 		}
 	}
@@ -66,8 +71,14 @@ func TestParkedAmongManyClosed(t *testing.T) {
 	lists("", 1, false)
 	lists("sent", outboxLimit, true)
 	lists("closed", outboxLimit, true)
-	_, err = h.client.Settle(t.Context(), "web-01", "t", "", "it arrived")
+	_, err := h.client.Settle(t.Context(), "web-01", "t", "", "it arrived")
 	must(t, err)
 	lists("parked", 0, false)
 	lists("", 0, false)
+
+	left("web-02", "FAILED", outbox.Dead)
+	lists("dead", 1, false)
+	_, err = h.client.Discard(t.Context(), "web-02", "t", "", "nobody reads it any more")
+	must(t, err)
+	lists("dead", 0, false)
 }

@@ -4,7 +4,8 @@
 -- resolve: an administrator says what became of channels that are not settled, or are dead: discarded, or sent after all.
 -- ARGV  12 id of the request  13 status, discarded or sent  14 reason  15 the channels decided about, as ',a,b,'
 --       16 statuses in question, as ',dead,parked,'  17 the ticket's intent when it was decided
--- Reply {OK, ticket, from} (a replay without)  {GONE}  {ILLEGAL, ticket} not in NOTIFYING  {CONFLICT, ticket} none of the channels is in
+-- Reply {OK, ticket, from} (a replay without)  {GONE}  {ILLEGAL, ticket} not in NOTIFYING, nor FAILED
+--       with a channel in question  {CONFLICT, ticket} none of the channels is in
 --       question any more  {MISMATCH, ticket} another intent came between
 
 local t = redis.call('HMGET', TICKET, 'state', 'intent', 'channels', 'token')
@@ -17,7 +18,7 @@ for name in string.gmatch(t[3] or '', '%S+') do
     return {OK, redis.call('HGETALL', TICKET)}
   end
 end
-if state ~= 'NOTIFYING' then
+if state ~= 'NOTIFYING' and state ~= 'FAILED' then
   return {ILLEGAL, redis.call('HGETALL', TICKET)}
 end
 if t[2] ~= ARGV[17] then
@@ -35,7 +36,7 @@ for name in string.gmatch(t[3] or '', '%S+') do
   end
 end
 if not found then
-  return {CONFLICT, redis.call('HGETALL', TICKET)}
+  return {state == 'FAILED' and ILLEGAL or CONFLICT, redis.call('HGETALL', TICKET)}
 end
-touch(settle())
+touch(settle(state))
 return {OK, redis.call('HGETALL', TICKET), state}

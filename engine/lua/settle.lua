@@ -3,8 +3,10 @@
 --
 -- Stands before attempt, outcome and resolve, after common.
 
--- settle ends NOTIFYING when every channel is sent, dead or discarded; parked waits for a person.
-local function settle()
+-- settle ends NOTIFYING when every channel is sent, dead or discarded; parked waits for a person. from is FAILED when it ended so before,
+-- and a person has decided about what was dead.
+local function settle(from)
+  from = from or 'NOTIFYING'
   local sent, dead, why = 0, 0, {}
   for name in string.gmatch(redis.call('HGET', TICKET, 'channels') or '', '%S+') do
     local status = redis.call('HGET', TICKET, 'delivery.' .. name)
@@ -18,9 +20,12 @@ local function settle()
     end
   end
   local state = sent > 0 and dead == 0 and 'NOTIFIED' or 'FAILED'
+  if state == from then
+    return state
+  end
   local token = redis.call('HGET', TICKET, 'token')
   redis.call('HSET', TICKET, 'state', state)
-  event(TICKET, LOG, state == 'NOTIFIED' and 'notified' or 'failed', 'NOTIFYING', state, 'token', token, 'host', HOST,
+  event(TICKET, LOG, state == 'NOTIFIED' and 'notified' or 'failed', from, state, 'token', token, 'host', HOST,
     'agent', AGENT, 'reason', state == 'FAILED' and (dead > 0 and table.concat(why, '; ') or 'every channel was discarded') or '')
   if state == 'NOTIFIED' then
     for name in string.gmatch(redis.call('HGET', TICKET, 'channels'), '%S+') do
