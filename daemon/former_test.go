@@ -15,9 +15,9 @@ import (
 	"github.com/picketd/picket/engine/redistest"
 )
 
-// TestG9_ADumpFromBeforeARestart has Redis fall back, again and again, to what it had before the daemon's last restart: the daemon takes
+// TestG9_ChaosOfDumpsFromBeforeARestart has Redis fall back, again and again, to what it had before the daemon's last restart: the daemon takes
 // its own former run for no clone, accepts, and delivers. With PICKET_CHAOS there are many rounds, and the restarts come by kill -9, too.
-func TestG9_ADumpFromBeforeARestart(t *testing.T) {
+func TestG9_ChaosOfDumpsFromBeforeARestart(t *testing.T) {
 	t.Parallel()
 	server, r := redistest.Start(t), newReceiver(t)
 	h := newCrashHost(t, "host-a", server, r, ops)
