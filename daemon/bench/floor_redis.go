@@ -57,11 +57,19 @@ func newRedisWork(addr, scripts string) (*redisWork, error) {
 		return nil, fmt.Errorf("cannot read the scripts; run at the root of the repository: %w", err)
 	}
 	for name, at := range map[string]**redis.Script{"read": &w.read, "mint": &w.mint, "step": &w.step, "finish": &w.finish} {
-		own, err := os.ReadFile(filepath.Join(scripts, name+".lua"))
-		if err != nil {
-			return nil, err
+		text := string(common)
+		parts := []string{name}
+		if name == "step" || name == "finish" {
+			parts = []string{"claim", name}
 		}
-		*at = redis.NewScript(string(common) + "\n" + string(own))
+		for _, part := range parts {
+			own, err := os.ReadFile(filepath.Join(scripts, part+".lua"))
+			if err != nil {
+				return nil, err
+			}
+			text += "\n" + string(own)
+		}
+		*at = redis.NewScript(text)
 	}
 	return w, nil
 }
@@ -73,6 +81,13 @@ const light = 64 << 10
 type held struct {
 	asset, task, nonce string
 	token              int64
+	writes             int64 // that were made
+}
+
+// next is the number of the claim's next write.
+func (h *held) next() int64 {
+	h.writes++
+	return h.writes
 }
 
 func (h *held) key(name string) string { return "picket:{" + h.asset + "}:" + name }
@@ -153,14 +168,14 @@ func (w *redisWork) record(ctx context.Context, h *held, r client.StepRequest) (
 	if r.Step == "intel" {
 		anew = "," // the arrow stays in its state
 	}
-	fields, _, err := w.call(ctx, w.step, h, refusal("step", h.token), r.Step, r.State, hex.EncodeToString(digest[:]), string(record),
-		from[r.Step], anew, r.Summary, rand.Text(), "")
+	fields, _, err := w.call(ctx, w.step, h, refusal("step", h.token), h.next(), r.Step, r.State, hex.EncodeToString(digest[:]), string(record),
+		from[r.Step], anew, r.Summary, "")
 	return fields, err
 }
 
 // end finishes the ticket and ends the claim.
 func (w *redisWork) end(ctx context.Context, h *held) (map[string]string, error) {
-	fields, _, err := w.call(ctx, w.finish, h, refusal("finished", h.token),
+	fields, _, err := w.call(ctx, w.finish, h, refusal("finished", h.token), h.next(),
 		",ASSET_OFFLINE,VULN_CHECK_DONE,NOTIFYING,NOTIFIED,", "")
 	return fields, err
 }
