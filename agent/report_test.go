@@ -60,7 +60,7 @@ func TestAReportInAFileIsWholeRecentAndOfTheAsset(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			j.a.config = config
+			j.a.config, j.ticket.CreatedAt = config, now.Add(-time.Minute)
 			j.a.plan, _ = config.compile(nil)
 			timeout := time.Minute
 			if strings.HasSuffix(name, "just now") {
