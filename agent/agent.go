@@ -26,6 +26,7 @@ type Options struct {
 	Parallel  int           // assets at a time. Defaults to 4
 	GiveUp    time.Duration // how long to wait for what others hold, when nothing else is left. Defaults to not at all
 	Heartbeat time.Duration // the silence after which a claim is lost, at least 1s. Defaults to 30s
+	Again     bool          // try at once what has failed often, too. Defaults to leaving it alone for an hour
 	MaxHold   time.Duration // the longest life of a claim. Defaults to what the steps' time-outs and retries can take, or the daemon's
 
 	Log    *slog.Logger // Defaults to slog's
@@ -41,6 +42,7 @@ type Agent struct {
 	shelf   *shelf
 	client  *client.Client
 	margin  time.Duration // between the end of a claim's trust and the end of its lock
+	outage  outage
 }
 
 // New makes an agent ready: it looks for the programs that the configuration names, and reads the catalogues. Its error is an
@@ -76,7 +78,7 @@ func New(ctx context.Context, c Config, o Options) (*Agent, error) {
 	}
 	ttl := time.Duration(status.LockTTLMS) * time.Millisecond
 	return &Agent{
-		config: c, options: o, plan: p, shelf: k, client: o.Client, margin: max(ttl/5, 200*time.Millisecond),
+		config: c, options: o, plan: p, shelf: k, client: o.Client, margin: max(ttl/5, 200*time.Millisecond), outage: outage{changed: make(chan struct{}, 1)},
 	}, nil
 }
 
@@ -147,7 +149,7 @@ func (a *Agent) claimAsset(ctx context.Context, asset string) (client.ClaimRespo
 		got, err = a.client.Claim(ctx, r)
 		return err
 	}
-	err := bounded(ctx, claim)
+	err := a.call(ctx, claim)
 	for again := true; again; {
 		again = false
 		p, ok := errors.AsType[*client.Problem](err)
@@ -159,7 +161,7 @@ func (a *Agent) claimAsset(ctx context.Context, asset string) (client.ClaimRespo
 			r.MaxHold, again = "", true
 		}
 		if again {
-			err = bounded(ctx, claim)
+			err = a.call(ctx, claim)
 		}
 	}
 	return got, err

@@ -24,10 +24,13 @@
 //
 //	a step fails, takes too long,           recorded as its failure, tried again `retries` times with backoff; then the asset
 //	or its output cannot be used            is failed here and its ticket stays where it is, to be resumed by a later run
+//	a step has failed so often, on          whoever comes next tries it once; after twice as many failures it rests for an hour
+//	whatever hosts (failure.count)          from its last one on, and the result says until when (--again: at once)
 //	a command ends with 75                  no failure; the asset is tried again later
 //	another holds the asset                 tried again later, as long as anything moves, then for --give-up
 //	the claim is lost                       what runs is ended; tried again later, at most five times
-//	the daemon restarts, Redis is away      calls are repeated with backoff; no failure
+//	the daemon restarts, Redis is away      calls are repeated with backoff; no failure. What is away, and since when, stands
+//	                                        in the line of progress and at the end, which is 69 when it left something undone
 //	the daemon stands still                 a call is given up after 10 s and repeated; no asset is begun beyond --give-up
 //	the task or a flag is refused           the run ends with that one error, since every asset would get it
 //	a catalogue's file changes              it is read again; while it cannot be read, the one before is used

@@ -25,10 +25,17 @@ const (
 )
 
 // errUnavailable says that the daemon or Redis was away for longer than followFor.
-var errUnavailable = errors.New("the daemon or Redis is away")
+var errUnavailable = errors.New("a call was repeated for " + about(followFor))
 
 // errSilent says that the daemon, or what runs before it in the kernel, took a call and did not answer. It may be frozen.
 var errSilent = fmt.Errorf("%w: it takes calls and has not answered one for %s", client.ErrUnreachable, callTimeout)
+
+// call makes one call, and notes whether it found who answers.
+func (a *Agent) call(ctx context.Context, call func(context.Context) error) error {
+	err := bounded(ctx, call)
+	a.outage.note(a.options.Log, err)
+	return err
+}
 
 // bounded makes one call.
 func bounded(ctx context.Context, call func(context.Context) error) error {
@@ -47,12 +54,12 @@ func (j *job) follow(ctx context.Context, call func(context.Context) error) erro
 	start := time.Now()
 	j.lease.expect(0)
 	for n := 0; ; n++ {
-		err := bounded(ctx, call)
+		err := j.a.call(ctx, call)
 		if !transient(err) {
 			return err
 		}
 		if time.Since(start) > followFor {
-			return fmt.Errorf("%w: %w", errUnavailable, err)
+			return fmt.Errorf("%s: %w: %w", orElse(Away(err), "the daemon takes nothing"), errUnavailable, err)
 		}
 		select {
 		case <-ctx.Done():

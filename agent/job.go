@@ -74,6 +74,9 @@ func (j *job) values() values {
 // is told, and what is decided is finished. Its error is a *stepError, a *LostError, a *hostError, errLater, errStopping, or
 // of the API.
 func (j *job) advance() error {
+	if err := j.rests(); err != nil {
+		return err
+	}
 	for {
 		c := j.a.config.Step
 		var err error
@@ -153,7 +156,7 @@ func (j *job) perform(step string, c StepConfig, work func(context.Context) (res
 		if _, ok := errors.AsType[*stepError](failed); !ok {
 			return failed // it could not be recorded
 		}
-		if _, never := errors.AsType[permanent](err); never || attempt >= c.Retries {
+		if _, never := errors.AsType[permanent](err); never || attempt >= c.Retries || j.tried(step) {
 			return failed
 		}
 		pause := backoff(time.Duration(c.Backoff), attempt)

@@ -16,7 +16,7 @@ import (
 
 // LostError says that a claim can no longer be relied upon. It is the cause with which the work under it is cancelled.
 type LostError struct {
-	Reason string
+	Reason string // empty when the deadline came first; see WhyLost
 
 	killAt time.Duration // on CLOCK_BOOTTIME: until then what runs under the claim must be gone
 }
@@ -59,7 +59,7 @@ func hold(parent context.Context, cl *client.Client, claim client.Claim, margin,
 	case first.Lost != "":
 		return nil, &LostError{Reason: first.Lost}
 	case first.Deadline == 0:
-		return nil, &LostError{Reason: "the daemon does not answer"}
+		return nil, &LostError{Reason: orElse(Away(first.Err), "the daemon does not answer")}
 	}
 	alarm, err := NewAlarm()
 	if err != nil {
@@ -95,11 +95,8 @@ func (l *lease) attend(alarm *Alarm, deadline, margin time.Duration, sights <-ch
 		}
 		lost := s.Lost
 		now := Boottime()
-		if now >= deadline {
-			lost = "no answer from the daemon for as long as it could be trusted"
-		}
 		switch {
-		case lost != "":
+		case lost != "", now >= deadline:
 			l.cancel(&LostError{lost, min(now, deadline) + margin*2/3})
 			return
 		case s.Released: // by the work itself: it may go on without it

@@ -189,8 +189,11 @@ func TestProgressStaysBelowWhatIsWritten(t *testing.T) {
 			t.Errorf("%s is about %s, want %s", d, got, want)
 		}
 	}
-	c = Counts{Total: 5, Done: 2, Held: 1, Failed: 1, Stopped: 1, HighRisk: 1, Began: began}
-	if want := "2 of 5 done, 1 at high risk, 1 failed, 1 held elsewhere or put off, 1 not done because the run was ended, in 10s"; c.Sentence(began.Add(10*time.Second)) != want {
+	c = Counts{Total: 9, Done: 4, Before: 2, Held: 1, Later: 2, Failed: 1, Stopped: 1, HighRisk: 1, Began: began, Away: "Redis is away", AwaySince: time.Date(2026, 11, 29, 14, 3, 10, 0, time.Local)}
+	if want := "4 of 9 done (2 before), 1 at high risk, 1 failed, 1 held elsewhere, 2 put off, 1 not done because the run was ended, in 10s; Redis is away since 14:03:10"; c.Sentence(began.Add(10*time.Second)) != want {
 		t.Errorf("it says %s", c.Sentence(began.Add(10*time.Second)))
+	}
+	if want := "Redis is away since 14:03:10: 4 of 9 done (2 before), 0 running, 1 held elsewhere, 1 failed, 1 high risk, 2 to be tried later"; c.Line(time.Now()) != want {
+		t.Errorf("it shows %s", c.Line(time.Now()))
 	}
 }

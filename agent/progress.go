@@ -67,12 +67,34 @@ func (p *Progress) Clear() {
 // Line sums up a run that goes on.
 func (c Counts) Line(now time.Time) string {
 	settled := c.Done + c.Failed + c.Stopped
-	line := fmt.Sprintf("%d of %d done, %d running, %d held elsewhere, %d failed, %d high risk", c.Done, c.Total, c.Running, c.Held, c.Failed, c.HighRisk)
-	if settled > 0 && settled < c.Total && !c.Ending {
-		left := now.Sub(c.Began) / time.Duration(settled) * time.Duration(c.Total-settled)
+	line := fmt.Sprintf("%s, %d running, %d held elsewhere, %d failed, %d high risk", c.done(), c.Running, c.Held, c.Failed, c.HighRisk)
+	if c.Later > 0 {
+		line += fmt.Sprintf(", %d to be tried later", c.Later)
+	}
+	switch worked := settled - c.Before; {
+	case c.Away != "":
+		return sinceWhen(c.Away, c.AwaySince) + ": " + line
+	case worked > 0 && settled < c.Total && !c.Ending:
+		left := now.Sub(c.Began) / time.Duration(worked) * time.Duration(c.Total-settled)
 		line += ", about " + about(left) + " left"
 	}
 	return line
+}
+
+func (c Counts) done() string {
+	done := fmt.Sprintf("%d of %d done", c.Done, c.Total)
+	if c.Before > 0 {
+		done += fmt.Sprintf(" (%d before)", c.Before)
+	}
+	return done
+}
+
+// sinceWhen says since when something is so, in this machine's zone.
+func sinceWhen(what string, since time.Time) string {
+	if since.IsZero() {
+		return what
+	}
+	return what + " since " + since.Local().Format(time.TimeOnly)
 }
 
 // about is a duration to two digits or so, as people say it.
@@ -94,12 +116,22 @@ func about(d time.Duration) string {
 
 // Sentence sums up a run that has ended.
 func (c Counts) Sentence(now time.Time) string {
-	said := fmt.Sprintf("%d of %d done, %d at high risk, %d failed", c.Done, c.Total, c.HighRisk, c.Failed)
+	said := fmt.Sprintf("%s, %d at high risk, %d failed", c.done(), c.HighRisk, c.Failed)
 	if c.Held > 0 {
-		said += fmt.Sprintf(", %d held elsewhere or put off", c.Held)
+		said += fmt.Sprintf(", %d held elsewhere", c.Held)
+	}
+	if c.Later > 0 {
+		said += fmt.Sprintf(", %d put off", c.Later)
 	}
 	if c.Stopped > 0 {
 		said += fmt.Sprintf(", %d not done because the run was ended", c.Stopped)
 	}
-	return said + ", in " + about(now.Sub(c.Began))
+	said += ", in " + about(now.Sub(c.Began))
+	if c.Away != "" {
+		said += "; " + sinceWhen(c.Away, c.AwaySince)
+	}
+	return said
 }
+
+// NothingDone says whether all of a list was done before, so that this run examined nothing.
+func (c Counts) NothingDone() bool { return c.Total > 0 && c.Before == c.Total }

@@ -42,13 +42,18 @@ type Counts struct {
 	Total    int `json:"total"`
 	Done     int `json:"done"`
 	Running  int `json:"running"`
-	Held     int `json:"held"` // elsewhere, or to be tried later
+	Before   int `json:"before"` // of those done: by an earlier run, or another host
+	Held     int `json:"held"`   // by another
+	Later    int `json:"later"`  // to be tried later for another reason
 	Failed   int `json:"failed"`
 	Stopped  int `json:"stopped"`
 	HighRisk int `json:"high_risk"`
 
 	Began  time.Time `json:"-"`
 	Ending bool      `json:"-"` // nothing more is begun
+
+	Away      string    `json:"-"` // what the last call did not find: "Redis is away"; empty while all is there
+	AwaySince time.Time `json:"-"`
 }
 
 // add counts an asset that is settled.
@@ -56,6 +61,9 @@ func (c *Counts) add(r Result) {
 	switch r.Outcome {
 	case Done:
 		c.Done++
+		if r.Skipped {
+			c.Before++
+		}
 	case Failed:
 		c.Failed++
 	case Stopped:

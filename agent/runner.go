@@ -4,7 +4,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -27,6 +26,7 @@ type entry struct {
 	due    time.Time
 	tries  int // that ended with: try again
 	losses int
+	held   bool // another had it the last time
 	last   Result
 }
 
@@ -36,7 +36,8 @@ type attempted struct {
 	result   Result
 	again    bool
 	lost     bool
-	away     error         // the daemon, or its Redis, could not be asked
+	away     bool          // the daemon, or its Redis, could not be asked
+	held     bool          // another has it
 	ailing   error         // something is wrong with this host
 	forAll   error         // a refusal that every asset would get
 	progress bool          // something was recorded
@@ -50,6 +51,7 @@ type run struct {
 	fresh    []*entry // not tried yet
 	later    []*entry // tried, and to be tried again; the one due first comes first
 	running  int
+	held     int       // of later
 	progress time.Time // when something was last settled or recorded
 	away     bool      // the last claim could not be made
 	ailing   ailing    // what is wrong with this host
@@ -101,6 +103,7 @@ func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, assets []Asse
 			r.settle(done)
 			stopped = stopped || r.refused != nil
 		case <-timer.C:
+		case <-a.outage.changed:
 		case <-stop:
 			stopped, stop = true, nil
 		case <-ctx.Done():
@@ -128,6 +131,9 @@ func (r *run) begin(ctx context.Context, stopping <-chan struct{}) {
 		}
 		e := (*from)[0]
 		*from = (*from)[1:]
+		if e.held {
+			r.held, e.held = r.held-1, false
+		}
 		go func() { r.results <- r.a.attempt(ctx, stopping, e) }()
 	}
 }
@@ -170,10 +176,7 @@ func (r *run) settle(done attempted) {
 	r.running--
 	e := done.entry
 	e.last = done.result
-	if done.away != nil && !r.away {
-		r.a.options.Log.Warn("cannot claim: tried again later", "asset", e.asset.Name, "task", r.a.options.Task, "error", done.away)
-	}
-	r.away = done.away != nil
+	r.away, e.held = done.away, done.held
 	if done.forAll != nil {
 		r.refused = done.forAll
 		return
@@ -203,6 +206,9 @@ func (r *run) settle(done attempted) {
 	}
 	e.tries++
 	e.due = time.Now().Add(max(delay, 50*time.Millisecond))
+	if e.held {
+		r.held++
+	}
 	at, _ := slices.BinarySearchFunc(r.later, e.due, func(o *entry, due time.Time) int { return o.due.Compare(due) })
 	r.later = slices.Insert(r.later, at, e)
 }
@@ -224,19 +230,29 @@ func (r *run) abandon(stopped bool) {
 			e.last.Outcome, e.last.Error = Stopped, orElse(e.last.Error, errStopping.Error())
 			r.counts.add(e.last)
 		} else if e.last.Outcome == "" {
-			e.last.Outcome, e.last.Error = Held, cmp.Or(r.ailing.err, errUnavailable).Error()
+			e.last.Outcome, e.last.Error = Held, r.waitsFor()
 		}
 		r.a.options.Report(e.last)
 	}
 	r.later, r.fresh = slices.Concat(r.later, r.fresh), nil
 	if stopped {
-		r.later = nil
+		r.later, r.held = nil, 0
 	}
 	r.tell()
 }
 
+// waitsFor says what kept a run from beginning an asset.
+func (r *run) waitsFor() string {
+	if r.ailing.err != nil {
+		return r.ailing.err.Error()
+	}
+	what, since := r.a.outage.now()
+	return sinceWhen(orElse(what, "the daemon takes nothing"), since)
+}
+
 func (r *run) tell() {
-	r.counts.Running, r.counts.Held = r.running, len(r.later)
+	r.counts.Running, r.counts.Held, r.counts.Later = r.running, r.held, len(r.later)-r.held
+	r.counts.Away, r.counts.AwaySince = r.a.outage.now()
 	r.a.options.Counts(r.counts)
 }
 
@@ -247,17 +263,18 @@ func (a *Agent) attempt(ctx context.Context, stopping <-chan struct{}, e *entry)
 	r := &done.result
 	got, err := a.claimAsset(ctx, e.asset.Name)
 	if err != nil {
-		if p, ok := errors.AsType[*client.Problem](err); ok && p.Holder != nil {
+		p, refused := errors.AsType[*client.Problem](err)
+		if done.held = refused && p.Code == client.LockHeld; done.held && p.Holder != nil {
 			done.within = max(time.Duration(p.Holder.RemainingMS)*time.Millisecond, time.Millisecond)
 		}
 		if ctx.Err() != nil {
 			err = errStopping
 		} else if transient(err) {
-			done.away = err
+			done.away = true
 		} else if isForAll(err) {
 			done.forAll = err
 		}
-		if p, ok := errors.AsType[*client.Problem](err); ok && p.Code == client.InvalidAsset {
+		if refused && p.Code == client.InvalidAsset {
 			r.Line = e.asset.Line
 		}
 		done.again = r.settle(err)
@@ -278,6 +295,9 @@ func (a *Agent) attempt(ctx context.Context, stopping <-chan struct{}, e *entry)
 	}
 	if ctx.Err() != nil && err != nil {
 		err = errStopping
+	}
+	if lost, ok := errors.AsType[*LostError](err); ok && lost.Reason == "" {
+		lost.Reason = WhyLost(a.client, j.claim.ID, a.margin)
 	}
 	r.describe(j.ticket)
 	r.MS = time.Since(start).Milliseconds()

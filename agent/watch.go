@@ -25,6 +25,18 @@ type Sight struct {
 	Deadline time.Duration // on CLOCK_BOOTTIME: until then the claim can be relied upon; zero when nothing was said
 	Released bool
 	Lost     string // the reason; empty while it is not lost
+	Err      error  // why nothing was said
+}
+
+// Silence is the reason of a loss that nobody told of: the deadline came, and the last call ended with err.
+func Silence(err error) string {
+	const late = "for as long as it could be trusted"
+	switch what := Away(err); what {
+	case "", "the daemon does not answer":
+		return "no answer from the daemon " + late
+	default:
+		return strings.Replace(what, " is ", " was ", 1) + " " + late
+	}
 }
 
 // Look asks once. The deadline counts from when the call was sent, so that an answer which was held up does not prolong it.
@@ -39,7 +51,7 @@ func Look(ctx context.Context, cl *client.Client, id string, wait time.Duration)
 	}
 	switch {
 	case err != nil:
-		return Sight{} // unknown is not lost: the deadline decides
+		return Sight{Err: err} // unknown is not lost: the deadline decides
 	case claim.Status == client.StatusReleased:
 		return Sight{Released: true}
 	case claim.Status == client.StatusHeld:
@@ -48,6 +60,18 @@ func Look(ctx context.Context, cl *client.Client, id string, wait time.Duration)
 		return Sight{Lost: *claim.Reason}
 	}
 	return Sight{Lost: claim.Status}
+}
+
+// WhyLost asks for the reason of a loss that the deadline told of: the daemon may know it now. It takes a third of the margin at
+// most.
+func WhyLost(cl *client.Client, id string, margin time.Duration) string {
+	ctx, cancel := context.WithTimeout(context.Background(), margin/3)
+	defer cancel()
+	s := Look(ctx, cl, id, margin/6)
+	if s.Lost != "" {
+		return s.Lost
+	}
+	return Silence(s.Err)
 }
 
 // Watch goes on asking and hands out every sight, until ctx is done or the claim has ended. Then it closes sights.

@@ -40,7 +40,7 @@ func (g *guard) run(path string, argv, env []string) (int, error) {
 		g.lost = first.Lost
 		return exitLost, exitf(exitLost, "the claim on %s was lost (%s) before the command was started", g.claim.Ticket, first.Lost)
 	case first.Deadline == 0:
-		return 0, exitf(exitInternal, "cannot watch the claim on %s: the daemon does not answer", g.claim.Ticket)
+		return 0, exitf(exitInternal, "cannot watch the claim on %s: %s", g.claim.Ticket, cmp.Or(agent.Away(first.Err), "the daemon does not answer"))
 	default:
 		g.deadline = first.Deadline
 	}
@@ -114,7 +114,7 @@ func (g *guard) attend(ch *child, clock *agent.Alarm, signals <-chan os.Signal, 
 			}
 		case g.released:
 		case now >= g.deadline:
-			g.end(ch, clock, "")
+			g.end(ch, clock, s.Lost)
 		case s.Lost != "":
 			g.end(ch, clock, s.Lost)
 		case s.Released:
@@ -137,7 +137,7 @@ func (g *guard) end(ch *child, clock *agent.Alarm, reason string) {
 	g.killAt = min(agent.Boottime(), g.deadline) + g.margin*2/3
 	ch.terminate()
 	if reason == "" {
-		reason = cmp.Or(g.look(g.margin/3, g.margin/6).Lost, "no answer from the daemon for as long as it could be trusted")
+		reason = agent.WhyLost(g.client, g.claim.ID, g.margin)
 	}
 	g.lost = reason
 	fmt.Fprintf(g.errs, "picket: the claim on %s was lost (%s): the command is ended\n", clean(g.claim.Ticket), clean(reason))

@@ -24,7 +24,10 @@ func runCommand() *cli.Command {
 			"skipped, what another host has is tried later: the same list on several hosts shares the work, and what a killed\n" +
 			"host had is resumed by the others. INT, TERM or HUP ends gently, after the steps that run; a second one at once.\n\n" +
 			"On a terminal there is a line of progress, otherwise (or with --json) a JSON object a line for each asset.\n\n" +
-			"Exit codes: 0 all done; 1 some failed; 75 some are held elsewhere, or not done yet; 78 the configuration is wrong.",
+			"At the end people see who is at high risk, and what failed or is left, by reason. What was done before is counted only.\n" +
+			"A step that has failed often on whatever hosts is left alone for an hour, or until --again.\n\n" +
+			"Exit codes: 0 all done; 1 some failed; 69 the daemon or Redis was away at the end; 75 some are held elsewhere, or not\n" +
+			"done yet; 78 the configuration is wrong.",
 		Flags: clientFlags(
 			&cli.StringFlag{
 				Name: "config", Usage: "the agent's configuration, a `FILE`; default: /etc/picket/agent.toml",
@@ -40,6 +43,7 @@ func runCommand() *cli.Command {
 			&cli.GenericFlag{
 				Name: "heartbeat", Usage: "lose a claim when this process has stood still for `DURATION`", Value: newDuration(30 * time.Second),
 			},
+			&cli.BoolFlag{Name: "again", Usage: "try at once what has failed often, here or on other hosts, instead of an hour after its last failure"},
 			durationFlag("max-hold", "lose a claim after `DURATION`; default: what the steps' time-outs and retries can take"),
 			&cli.BoolFlag{Name: "json", Usage: "print a JSON object a line for each asset, on a terminal too"},
 		),
@@ -164,7 +168,7 @@ func runAssets(c *cli.Context, config agent.Config, list agent.List, task string
 	options := agent.Options{
 		Client: connect(c), Socket: socket, Task: task,
 		Parallel: c.Int("parallel"), GiveUp: durationOf(c, "give-up"),
-		Heartbeat: durationOf(c, "heartbeat"), MaxHold: durationOf(c, "max-hold"),
+		Again: c.Bool("again"), Heartbeat: durationOf(c, "heartbeat"), MaxHold: durationOf(c, "max-hold"),
 		Log: out.logger(), Report: out.report, Counts: out.counts,
 	}
 	var counts agent.Counts
@@ -179,7 +183,9 @@ func runAssets(c *cli.Context, config agent.Config, list agent.List, task string
 	case err != nil:
 	case counts.Failed > 0:
 		err = &exitError{code: exitFailed}
-	case counts.Held+counts.Stopped > 0:
+	case counts.Away != "" && counts.Later > 0:
+		err = &exitError{code: exitUnavailable}
+	case counts.Held+counts.Later+counts.Stopped > 0:
 		err = &exitError{code: exitTempFail}
 	}
 	return out.end(err, stopping, ctx.Done())

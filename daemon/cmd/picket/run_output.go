@@ -13,12 +13,13 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/journal"
+	"github.com/mattn/go-runewidth"
 	"github.com/urfave/cli/v2"
 
 	"github.com/picketd/picket/agent"
@@ -66,15 +67,15 @@ type runOutput struct {
 	errs     io.Writer
 	terminal bool            // standard error is one
 	progress *agent.Progress // nil without a terminal that can write a line anew
-
-	before atomic.Int64 // assets that were done before
+	single   bool            // one asset, by its name: its line is all
+	lists    runLists
 
 	mu  sync.Mutex // guards err
 	err error      // the first that kept a result from being printed
 }
 
 func newRunOutput(c *cli.Context) *runOutput {
-	out := &runOutput{c: c, json: c.Bool("json") || !isTerminal(c.App.Writer), results: agent.NewQueue(), terminal: isTerminal(c.App.ErrWriter)}
+	out := &runOutput{c: c, json: c.Bool("json") || !isTerminal(c.App.Writer), single: !c.IsSet("assets"), results: agent.NewQueue(), terminal: isTerminal(c.App.ErrWriter)}
 	out.log = out.results
 	if !isTerminal(c.App.Writer) || !out.terminal {
 		out.log = agent.NewQueue()
@@ -88,31 +89,53 @@ func newRunOutput(c *cli.Context) *runOutput {
 }
 
 // logger logs to standard error: text above the line of progress, else to the journal or as JSON. On a terminal only what went wrong
-// is of interest: the lines of the assets show the rest.
+// is of interest, and of an asset only what its own line does not tell.
 func (o *runOutput) logger() *slog.Logger {
 	if o.terminal {
-		return slog.New(slog.NewTextHandler(o.errs, &slog.HandlerOptions{Level: slog.LevelWarn}))
+		return slog.New(briefHandler{slog.NewTextHandler(o.errs, &slog.HandlerOptions{Level: slog.LevelWarn}), slog.LevelWarn})
 	}
 	return agent.NewLogger(o.c.App.ErrWriter, o.log)
 }
 
-// report prints a result. It does not wait for whoever reads it.
-func (o *runOutput) report(r agent.Result) {
-	if r.Skipped {
-		o.before.Add(1)
+// briefHandler leaves out what concerns one asset and is no error: a step that failed and is tried again, say.
+type briefHandler struct {
+	slog.Handler
+	least slog.Level
+}
+
+func (h briefHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.least }
+
+func (h briefHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	h.Handler = h.Handler.WithAttrs(attrs)
+	if slices.ContainsFunc(attrs, func(a slog.Attr) bool { return a.Key == "asset" }) {
+		h.least = slog.LevelError
 	}
+	return h
+}
+
+// report prints a result. It does not wait for whoever reads it. For people, what was done before and what is left is only
+// counted, and told at the end.
+func (o *runOutput) report(r agent.Result) {
+	o.lists.add(r)
 	switch {
 	case o.json:
 		o.hide()
 		o.print(func() error { return printJSON(o.c.App.Writer, r) })
-	case o.progress != nil:
-		fmt.Fprintln(o.progress, clean(runLine(r)))
-	default:
-		o.print(func() error {
-			_, err := fmt.Fprintln(o.c.App.Writer, clean(runLine(r)))
-			return err
-		})
+	case o.single, r.Outcome == agent.Failed, r.Outcome == agent.Done && !r.Skipped:
+		o.say(runLine(r))
 	}
+}
+
+// say prints a line for people.
+func (o *runOutput) say(line string) {
+	if o.progress != nil {
+		fmt.Fprintln(o.progress, clean(line))
+		return
+	}
+	o.print(func() error {
+		_, err := fmt.Fprintln(o.c.App.Writer, clean(line))
+		return err
+	})
 }
 
 func (o *runOutput) print(line func() error) {
@@ -213,10 +236,16 @@ func (o *runOutput) clear() {
 	}
 }
 
+// summary ends a run: with the lists for people, and a sentence.
 func (o *runOutput) summary(c agent.Counts) {
 	o.clear()
+	if !o.json && !o.single {
+		for _, line := range o.lists.lines() {
+			o.say(runewidth.Truncate(line, mostColumns, "…"))
+		}
+	}
 	fmt.Fprintf(o.errs, "picket: %s\n", c.Sentence(time.Now()))
-	if n := int(o.before.Load()); n > 0 && n == c.Total {
+	if c.NothingDone() {
 		fmt.Fprintf(o.errs, "%spicket: nothing was scanned: under this task all was done before; a new scan wants another task\n", priority(journal.PriWarning))
 	}
 }
