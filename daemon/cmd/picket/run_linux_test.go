@@ -291,13 +291,13 @@ func TestF8_ARunGivesUpOnADaemonThatStaysFrozen(t *testing.T) {
 	r := s.start(t, h, "--parallel", "2", "--give-up", "1s", "--assets", list, "--task", "w48")
 	eventually(t, "two scanners run", func() bool { return len(s.calls("vuln")) == 2 })
 	h.freeze()
-	r.wait(t, exitTempFail)
+	r.wait(t, exitUnavailable)
 	for _, one := range r.results(t) {
 		if one.Outcome != agent.Held || one.Error == "" {
 			t.Errorf("it says %s", asJSON(t, one))
 		}
 	}
-	if n := strings.Count(r.log.String(), "cannot claim: tried again later"); n != 1 || len(r.results(t)) != 500 {
+	if n := strings.Count(r.log.String(), "calls are repeated"); n != 1 || len(r.results(t)) != 500 {
 		t.Errorf("it says so %d times, of %d assets", n, len(r.results(t)))
 	}
 
