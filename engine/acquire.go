@@ -110,7 +110,7 @@ func (e *Engine) acquire(ctx context.Context, c *claim, wait time.Duration) (Tic
 	var turn *turn
 	defer func() { turn.leave() }()
 	for {
-		ticket, granted, err := e.try(ctx, c)
+		ticket, granted, err := e.try(ctx, c, turn)
 		var held *HeldError
 		if !errors.As(err, &held) {
 			return ticket, granted, err
@@ -128,8 +128,9 @@ func (e *Engine) acquire(ctx context.Context, c *claim, wait time.Duration) (Tic
 	}
 }
 
-// try screens, and takes lock and grant if the asset is free; else it returns a *HeldError.
-func (e *Engine) try(ctx context.Context, c *claim) (Ticket, bool, error) {
+// try screens, and takes lock and grant if the asset is free and none that waits on this host comes before; else it returns a
+// *HeldError.
+func (e *Engine) try(ctx context.Context, c *claim, t *turn) (Ticket, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.allowance())
 	defer cancel()
 	snap, err := e.screen(ctx, c.ticket)
@@ -144,7 +145,7 @@ func (e *Engine) try(ctx context.Context, c *claim) (Ticket, bool, error) {
 		ticket, err := snap.ticket(c.ticket)
 		return ticket, false, err
 	}
-	if snap.lock == "" {
+	if snap.lock == "" && e.queue.mayTake(c.ticket.Asset, t) {
 		if err := e.weigh(ctx, snap.size); err != nil {
 			return Ticket{}, false, err
 		}

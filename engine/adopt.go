@@ -146,6 +146,12 @@ func (e *Engine) Awaiting() int { return e.claims.awaiting() }
 
 // keep puts the claim into the journal: with its last sign of life, or with how it ended then.
 func (e *Engine) keep(c *claim, sign time.Duration) <-chan struct{} {
+	c.mu.Lock() // until it is in the journal, so that an older state of the claim never comes after a newer one
+	defer c.mu.Unlock()
+	return e.journal.keep(c.recordLocked(sign))
+}
+
+func (c *claim) recordLocked(sign time.Duration) record {
 	r := record{
 		ID: c.id, Nonce: c.nonce, Token: c.token, Asset: c.ticket.Asset, Task: c.ticket.Task, Flow: c.flow.Name, UID: c.uid,
 		Owner: c.owner, Account: c.account, PID: c.pid, Caller: c.caller, Heartbeat: c.heartbeat, MaxHold: c.maxHold, Since: c.since, Started: c.started, Sign: sign,
@@ -153,10 +159,25 @@ func (e *Engine) keep(c *claim, sign time.Duration) <-chan struct{} {
 	if c.process != nil {
 		r.Watched, r.Start = true, c.process.StartTime()
 	}
-	c.mu.Lock() // until it is in the journal, so that an older state of the claim never comes after a newer one
-	defer c.mu.Unlock()
 	if c.status != Held {
 		r.Status, r.Reason, r.Finished, r.EndedAt = c.status, c.reason, c.finished, sign
 	}
-	return e.journal.keep(r)
+	return r
+}
+
+// records are all claims as they stand in the journal.
+func (e *Engine) records() (all []record) {
+	now := e.now()
+	e.claims.mu.Lock()
+	defer e.claims.mu.Unlock()
+	for _, c := range e.claims.byID {
+		c.mu.Lock()
+		sign := c.noted
+		if c.status != Held {
+			sign = now
+		}
+		all = append(all, c.recordLocked(sign))
+		c.mu.Unlock()
+	}
+	return all
 }

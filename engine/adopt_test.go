@@ -230,3 +230,28 @@ func TestADamagedJournalIsThrownAway(t *testing.T) {
 		stop()
 	}
 }
+
+// TestAJournalThatIsDamagedWhileTheDaemonRunsIsMadeAnew: with all claims, those from before too.
+func TestAJournalThatIsDamagedWhileTheDaemonRunsIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	folder := t.TempDir()
+	e, stop := f.run(folder)
+	var claims []*Claim
+	for _, asset := range []string{"a", "b", "c"} {
+		c, _ := claimed(t, e, asset, "t")
+		claims = append(claims, c)
+	}
+	files, _ := filepath.Glob(filepath.Join(folder, "claims-*.db"))
+	if err := os.Truncate(files[0], 0); err != nil {
+		t.Fatal(err)
+	}
+	later, _ := claimed(t, e, "later", "t")
+	stop()
+	e, _ = f.run(folder)
+	for _, c := range append(claims, later) {
+		if v, err := e.GetClaim(c.ID, agent); err != nil || v.Status != Held {
+			t.Errorf("%s: %+v, %v", c.Ticket, v, err)
+		}
+	}
+}

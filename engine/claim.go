@@ -46,10 +46,14 @@ type claim struct {
 	sign     time.Duration // last sign of life, on the watchdog's clock
 	noted    time.Duration // CLOCK_BOOTTIME of the last sign of life that is in the journal
 	renewing bool
-	calls    int           // of the agent that are under way: it is not silent meanwhile
-	ending   bool          // a release or finish is under way: a lock that is gone is no loss
-	finished bool          // it was Finish that ended it
-	ended    chan struct{} // closes when the status is no longer held
+	hurried  bool // another renewal is due when the one under way is over
+	calls    int  // of the agent that are under way: it is not silent meanwhile
+	ending   bool // a release or finish is under way: a lock that is gone is no loss
+	finished bool // it was Finish that ended it
+	// unanswered: a release or finish got no answer, or was under way when the claim was lost, and what became of it is not known.
+	unanswered bool
+	finishing  bool          // a finish was among them
+	ended      chan struct{} // closes when the status is no longer held
 }
 
 // cappedAt is when on CLOCK_BOOTTIME the claim has lasted as long as it may.
@@ -120,6 +124,9 @@ func (e *Engine) conclude(c *claim, status Status, reason Reason) bool {
 		return false
 	}
 	c.status, c.reason = status, reason
+	c.finished = c.finished || status == Released && c.finishing
+	c.unanswered = status == Lost && (c.unanswered || c.ending)
+	unanswered := c.unanswered
 	if reason == ReasonSilent || reason == ReasonMaxHold {
 		c.freeAt = e.now() + e.margin
 	}
@@ -136,11 +143,20 @@ func (e *Engine) conclude(c *claim, status Status, reason Reason) bool {
 	if kept := e.keep(c, now); status == Released {
 		<-kept // before it is answered, so that the same call answers as before after a crash too
 	}
-	if status == Lost {
-		e.audit(context.Background(), AuditEvent{
-			Kind: AuditLost, Ticket: c.ticket, Token: c.token, Agent: c.agent, Reason: string(reason),
-		})
-		e.log.Warn("claim lost", "claim", c.id, "ticket", c.ticket.String(), "token", c.token, "reason", reason, "agent", c.agent)
+	switch {
+	case unanswered:
+		e.spawn(func(ctx context.Context) { e.clearUp(ctx, c) })
+	case status == Lost:
+		e.tellLost(c)
 	}
 	return true
+}
+
+// tellLost tells of a claim that was lost.
+func (e *Engine) tellLost(c *claim) {
+	reason := c.lost().Reason
+	e.audit(context.Background(), AuditEvent{
+		Kind: AuditLost, Ticket: c.ticket, Token: c.token, Agent: c.agent, Reason: string(reason),
+	})
+	e.log.Warn("claim lost", "claim", c.id, "ticket", c.ticket.String(), "token", c.token, "reason", reason, "agent", c.agent)
 }

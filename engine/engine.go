@@ -237,7 +237,7 @@ func (e *Engine) remember() (records []record, stamp time.Duration) {
 		return nil, 0
 	}
 	var err error
-	if e.journal, records, stamp, err = openJournal(e.StateDir); err != nil {
+	if e.journal, records, stamp, err = openJournal(e.StateDir, e.records); err != nil {
 		e.log.Error("claims will not outlive this run of the daemon", "error", err)
 	}
 	e.claims.await(records)

@@ -6,7 +6,9 @@ package engine
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -45,9 +47,12 @@ type record struct {
 
 // journal keeps this host's claims for the daemon's next start, in a file named after the boot: no claim outlives that. It is
 // disposable. Nothing is fsynced, for a crash of the daemon leaves what it wrote, and after a crash of the host it is worthless.
-// A damaged file is thrown away: its claims run out. A nil journal keeps nothing.
+// What a full disk does not take is written when it has room. A file that is found damaged at the start is thrown away: its claims
+// run out; one that is damaged while the daemon runs is made anew. A nil journal keeps nothing.
 type journal struct {
-	db   *bbolt.DB
+	path string
+	all  func() []record // the claims of this run
+	db   *bbolt.DB       // used by the writer alone; nil: it was damaged, and could not be made anew
 	wake chan struct{}
 	done chan struct{} // closes when the writer has ended
 
@@ -65,7 +70,9 @@ var (
 
 // openJournal opens the journal of this boot in a folder, removes those of others, and returns what an earlier run of the daemon
 // left: its claims and when it was last known to run.
-func openJournal(folder string) (*journal, []record, time.Duration, error) {
+//
+// all returns what is to be in it, for the case that somebody damages the file meanwhile.
+func openJournal(folder string, all func() []record) (*journal, []record, time.Duration, error) {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return nil, nil, 0, fmt.Errorf("cannot tell this boot from others: %w", err)
@@ -85,7 +92,7 @@ func openJournal(folder string) (*journal, []record, time.Duration, error) {
 		}
 	}
 	j := &journal{
-		db: db, wake: make(chan struct{}, 1), done: make(chan struct{}), changes: map[string][]byte{}, batch: make(chan struct{}),
+		path: path, all: all, db: db, wake: make(chan struct{}, 1), done: make(chan struct{}), changes: map[string][]byte{}, batch: make(chan struct{}),
 	}
 	go j.write()
 	return j, records, stamp, nil
@@ -182,24 +189,57 @@ func (j *journal) write() {
 		changes, batch := j.changes, j.batch
 		j.changes, j.batch = map[string][]byte{}, make(chan struct{})
 		j.mu.Unlock()
-		err := j.db.Update(func(tx *bbolt.Tx) error {
-			b := tx.Bucket(claimBucket)
-			for id, value := range changes {
-				if value == nil {
-					if err := b.Delete([]byte(id)); err != nil {
-						return err
-					}
-				} else if err := b.Put([]byte(id), value); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
+		if err := j.put(changes); err != nil {
 			j.again(changes)
 		}
 		close(batch)
 	}
+}
+
+func (j *journal) put(changes map[string][]byte) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // somebody may have cut the file
+	defer func() {
+		if r := recover(); r != nil {
+			j.db = nil
+			err = j.replace(changes)
+		}
+	}()
+	if j.db == nil {
+		return j.replace(changes)
+	}
+	return j.db.Update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(claimBucket)
+		for id, value := range changes {
+			if value == nil {
+				if err := b.Delete([]byte(id)); err != nil {
+					return err
+				}
+			} else if err := b.Put([]byte(id), value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// replace makes the file anew, with all claims and with changes. The damaged one stays open, for closing it would read it. It is tried
+// again with each batch until it succeeds.
+func (j *journal) replace(changes map[string][]byte) error {
+	if err := os.Remove(j.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	db, _, _, err := readJournal(j.path)
+	if err != nil {
+		return err
+	}
+	j.db = db
+	for _, r := range j.all() {
+		value, err := json.Marshal(r)
+		if _, newer := changes[r.ID]; err == nil && !newer {
+			changes[r.ID] = value
+		}
+	}
+	return j.put(changes)
 }
 
 // again puts what could not be written, as on a full disk, into the next batch. What has changed since is newer.
@@ -226,7 +266,7 @@ func (j *journal) close() error {
 	}
 	j.mu.Unlock()
 	<-j.done
-	if again {
+	if again || j.db == nil {
 		return nil
 	}
 	return j.db.Close()

@@ -13,7 +13,7 @@ import (
 func TestF26_WhatTheJournalCouldNotWriteIsWrittenLater(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	j, _, _, err := openJournal(dir)
+	j, _, _, err := openJournal(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestF26_WhatTheJournalCouldNotWriteIsWrittenLater(t *testing.T) {
 	if err := j.close(); err != nil {
 		t.Fatal(err)
 	}
-	again, records, stamp, err := openJournal(dir)
+	again, records, stamp, err := openJournal(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

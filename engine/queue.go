@@ -47,6 +47,13 @@ func (q *queue) join(a Asset) *turn {
 	return t
 }
 
+// mayTake reports whether a call may take the asset: if it is the first, or nobody waits.
+func (q *queue) mayTake(a Asset, t *turn) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.byAsset[a]) == 0 || q.byAsset[a][0] == t
+}
+
 func (t *turn) leave() {
 	if t == nil {
 		return

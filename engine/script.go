@@ -217,6 +217,9 @@ func transient(err error) bool {
 	if !errors.As(err, &answer) {
 		return true
 	}
+	if strings.Contains(answer.Error(), "NOREPLICAS ") { // within a script's error, on Redis 6
+		return true
+	}
 	for _, prefix := range []string{"LOADING", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY"} {
 		if strings.HasPrefix(answer.Error(), prefix) {
 			return true

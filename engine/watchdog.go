@@ -248,7 +248,7 @@ func (w *watchdog) hurry(c *claim) {
 	if c.ending {
 		return
 	}
-	c.renewAt = min(c.renewAt, now)
+	c.renewAt, c.hurried = min(c.renewAt, now), c.renewing
 	w.schedule(c, now)
 }
 
@@ -284,11 +284,16 @@ func (w *watchdog) renew(ctx context.Context, c *claim) {
 	default:
 		c.renewAt = w.now() + jitter(w.TTL/12)
 	}
+	if c.hurried { // what was heard of may have come after this renewal
+		c.hurried, c.renewAt = false, w.now()
+	}
 	at, held := c.renewAt, c.status == Held
 	c.mu.Unlock()
 	w.metrics.renewals.WithLabelValues(result).Inc()
 	switch {
 	case !held:
+	case result == "taken" && reason == ReasonReleased:
+		w.conclude(c, Released, reason)
 	case result == "taken":
 		w.conclude(c, Lost, reason)
 	default:
@@ -300,6 +305,11 @@ func (w *watchdog) renew(ctx context.Context, c *claim) {
 func (w *watchdog) diagnose(c *claim, limit time.Duration) Reason {
 	ctx, cancel := context.WithTimeout(w.life, limit)
 	defer cancel()
+	if c.isUnanswered() {
+		if ended, err := w.endedByCall(ctx, c); err == nil && ended {
+			return ReasonReleased
+		}
+	}
 	snap, err := w.Engine.look(ctx, c.ticket)
 	reset := snap.lock == "" && snap.grantNonce == "" && len(snap.fields) == 0
 	if err == nil && !reset && snap.grantNonce == "" { // it lives longer than any claim

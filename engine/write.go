@@ -115,6 +115,9 @@ func (e *Engine) Finish(ctx context.Context, id string, uid uint32, summary stri
 	if err != nil {
 		return Ticket{}, err
 	}
+	limited, cancel := e.bounded(ctx)
+	e.resolveEnd(limited, c)
+	cancel()
 	c.mu.Lock()
 	again := c.finished
 	c.mu.Unlock()
@@ -129,18 +132,21 @@ func (e *Engine) Finish(ctx context.Context, id string, uid uint32, summary stri
 		return Ticket{}, err
 	}
 	defer e.endCall(c)()
+	c.setFinishing(true)
 	reply, err := e.write(ctx, c, finishScript, refusal{Event: "finished", To: Finished},
 		c.flow.from(finishCall, Finished).String(), summary)
-	if err != nil {
+	if errors.Is(err, ErrStoreUnavailable) {
+		e.noteUnanswered(c, err)
 		return Ticket{}, err
 	}
-	w, err := e.written(c, reply, nil)
+	var w WriteResult
+	if err == nil {
+		w, err = e.written(c, reply, nil)
+	}
 	if err != nil {
+		c.setFinishing(false)
 		return Ticket{}, err
 	}
-	c.mu.Lock()
-	c.finished = true
-	c.mu.Unlock()
 	e.conclude(c, Released, ReasonReleased)
 	w.Ticket.Holder = nil
 	return w.Ticket, nil
@@ -154,6 +160,9 @@ func (e *Engine) Release(ctx context.Context, id string, uid uint32) error {
 		return err
 	}
 	e.expire(c)
+	ctx, cancel := e.bounded(ctx)
+	defer cancel()
+	e.resolveEnd(ctx, c)
 	if lost := c.lost(); lost != nil {
 		if lost.Reason == ReasonReleased {
 			e.audit(ctx, AuditEvent{Kind: AuditReplayed, Ticket: c.ticket, Token: c.token, Agent: c.agent})
@@ -163,8 +172,6 @@ func (e *Engine) Release(ctx context.Context, id string, uid uint32) error {
 	}
 	defer e.calling(c)()
 	defer e.endCall(c)()
-	ctx, cancel := e.bounded(ctx)
-	defer cancel()
 	if err := c.writes.enter(ctx); err != nil {
 		return err
 	}
@@ -172,6 +179,7 @@ func (e *Engine) Release(ctx context.Context, id string, uid uint32) error {
 	_, err = e.commit(ctx, releaseScript, c.ticket, AuditEvent{Kind: AuditReleased, Token: c.token, Agent: c.agent},
 		e.args(c.ticket, c.token, c.nonce, c.agent, "", "released", ""))
 	if err != nil {
+		e.noteUnanswered(c, err)
 		return err
 	}
 	e.index.touch(c.ticket)

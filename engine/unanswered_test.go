@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/picketd/picket/engine/redistest"
+)
+
+// TestG5_AnEndWhoseAnswerWasLostAnswersAsBefore: a finish and a release land, their answers are lost, and Redis is away for longer
+// than the call asks: until a renewal finds the lock gone, or until the trust has run out.
+func TestG5_AnEndWhoseAnswerWasLostAnswersAsBefore(t *testing.T) {
+	t.Parallel()
+	for name, ttl := range map[string]time.Duration{"found by a renewal": 12 * time.Second, "after the trust has run out": testTTL} {
+		for how, s := range map[string]script{"finish": finishScript, "release": releaseScript} {
+			t.Run(how+" "+name, func(t *testing.T) {
+				t.Parallel()
+				server := redistest.Start(t)
+				proxy := redistest.Proxy(t, server.Addr())
+				c := client(proxy.Addr())
+				t.Cleanup(func() { _ = c.Close() })
+				told := &auditLog{}
+				e := (&fleet{t, c, "picket"}).host("host-a", func(c *Config) { c.TTL, c.Audit = ttl, told.add })
+				k, _ := claimed(t, e, "x", "t")
+				if _, err := step(t, e, k, "online", AssetOffline, ""); err != nil {
+					t.Fatal(err)
+				}
+				end := func() error { return e.Release(t.Context(), k.ID, agent) }
+				if how == "finish" {
+					end = func() error { _, err := e.Finish(t.Context(), k.ID, agent, "done"); return err }
+				}
+				if err := s.Load(t.Context(), c).Err(); err != nil {
+					t.Fatal(err)
+				}
+				lost := proxy.LoseNextReply(s.Hash())
+				go func() { <-lost; proxy.Refuse() }()
+				wantErr(t, end(), ErrStoreUnavailable)
+				proxy.Restore()
+				eventually(t, "it is known to have ended", func() bool {
+					v, err := e.GetClaim(k.ID, agent)
+					return err == nil && v.Reason == ReasonReleased
+				})
+				if err := end(); err != nil {
+					t.Errorf("again: %v", err)
+				}
+				if all := told.moves(); slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, string(AuditLost)) }) {
+					t.Errorf("the audit says that it was lost: %q", all)
+				}
+			})
+		}
+	}
+}
+
+// TestAnEndThatDidNotLandIsALoss: no call of the agent's ended the claim, and the audit says so once it is known.
+func TestAnEndThatDidNotLandIsALoss(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.Proxy(t, server.Addr())
+	c := client(proxy.Addr())
+	t.Cleanup(func() { _ = c.Close() })
+	told := &auditLog{}
+	e := (&fleet{t, c, "picket"}).host("host-a", func(c *Config) { c.Audit = told.add })
+	k, _ := claimed(t, e, "x", "t")
+	proxy.Refuse()
+	wantErr(t, e.Release(t.Context(), k.ID, agent), ErrStoreUnavailable)
+	proxy.Restore()
+	eventually(t, "it is told to be lost", func() bool {
+		return slices.ContainsFunc(told.moves(), func(s string) bool { return strings.Contains(s, string(AuditLost)) })
+	})
+	wantLost(t, e.Release(t.Context(), k.ID, agent), ReasonExpired)
+}
+
+// TestAWriteWaitsForReplicas: that Redis has too few of them for a moment passes like a failover.
+func TestAWriteWaitsForReplicas(t *testing.T) {
+	t.Parallel()
+	f, server := setup(t)
+	e := f.host("host-a", func(c *Config) { c.TTL = 15 * time.Second })
+	c, _ := claimed(t, e, "x", "t")
+	admin := server.Client()
+	admin.ConfigSet(t.Context(), "min-replicas-to-write", "1")
+	time.AfterFunc(300*time.Millisecond, func() { admin.ConfigSet(context.Background(), "min-replicas-to-write", "0") })
+	if _, err := step(t, e, c, "online", AssetOnline, ""); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNewcomersDoNotPassWhoWaits: the asset is free for a moment, and the first who waits on this host has not looked yet.
+func TestNewcomersDoNotPassWhoWaits(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	e := f.host("host-a", func(c *Config) { c.TTL = 15 * time.Second })
+	first := e.queue.join("x")
+	var held *HeldError
+	if _, err := e.Claim(t.Context(), ask("x", "t")); !errors.As(err, &held) {
+		t.Errorf("one who came later got %v", err)
+	}
+	first.leave()
+	claimed(t, e, "x", "t")
+}
