@@ -13,6 +13,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/picketd/picket/sockapi/client"
@@ -56,8 +57,8 @@ func goodAgent(ctx context.Context, c *client.Client) (s soaked) {
 		for until := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 			begun := time.Now()
 			err := do(context.Background())
-			if errors.Is(err, client.ErrUnreachable) && time.Now().Before(until) {
-				continue // it is being restarted, and nobody holds its socket meanwhile
+			if (errors.Is(err, client.ErrUnreachable) || errors.Is(err, syscall.ECONNRESET)) && time.Now().Before(until) {
+				continue // it is being restarted: nobody holds its socket meanwhile, and who waited to be accepted is cut off
 			}
 			s.Calls, s.Longest = s.Calls+1, max(s.Longest, time.Since(begun))
 			if err != nil {
