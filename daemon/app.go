@@ -54,6 +54,7 @@ type Daemon struct {
 	outbox    *outbox.Store
 	engine    *engine.Engine
 	notifier  *notifier.Notifier
+	paths     []servedPath
 }
 
 // phase is where a Daemon is in its life.

@@ -198,8 +198,13 @@ func loadConfig(path string, k checker) (Config, error) {
 		return Config{}, strict.Error{fmt.Sprintf("cannot read the configuration: %v", err)}
 	}
 	c, lines, problems := parseConfig(doc)
-	if len(problems) == 0 {
-		problems = c.check(k)
+	if fresh := DefaultConfig(); len(problems) > 0 && !strict.Fits(doc, &fresh) {
+		return Config{}, strict.Located(path, lines, problems)
+	}
+	for _, p := range c.check(k) { // whatever else is wrong, so that all is told at once
+		if !slices.ContainsFunc(problems, func(o problem) bool { return o.Key == p.Key }) {
+			problems = append(problems, p)
+		}
 	}
 	c.path = path
 	return c, strict.Located(path, lines, problems)
@@ -208,9 +213,7 @@ func loadConfig(path string, k checker) (Config, error) {
 // parseConfig reads a document without asking whether its values make sense.
 func parseConfig(doc []byte) (c Config, lines map[string]int, problems []problem) {
 	c = DefaultConfig()
-	if lines, problems = strict.Decode(doc, &c); len(problems) > 0 {
-		return c, lines, problems
-	}
+	lines, problems = strict.Decode(doc, &c)
 	_, c.adminGroupSet = lines["admin_group"]
 	_, c.Socket.groupSet = lines["socket.group"]
 	for i := range c.Channels {
@@ -221,7 +224,7 @@ func parseConfig(doc []byte) (c Config, lines map[string]int, problems []problem
 		ch.Timeout = cmp.Or(ch.Timeout, def.Timeout)
 		ch.MinSeverity = cmp.Or(ch.MinSeverity, def.MinSeverity)
 	}
-	return c, lines, nil
+	return c, lines, problems
 }
 
 // String is the configuration as TOML, for logs: without what may be secret in a URL or a command line.

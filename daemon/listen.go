@@ -14,34 +14,35 @@ import (
 	"github.com/picketd/picket/sockapi"
 )
 
-// listen takes the sockets that systemd passes, or makes the one that is configured, unless they must be passed.
-func (d *Daemon) listen() ([]net.Listener, error) {
-	listeners, err := activation.Listeners()
+// listen takes the sockets that systemd passes, or makes the one that is configured, unless they must be passed: own is its path
+// then.
+func (d *Daemon) listen() (listeners []net.Listener, own string, err error) {
+	listeners, err = activation.Listeners()
 	if err != nil {
-		return nil, fmt.Errorf("cannot take the sockets from systemd: %w", err)
+		return nil, "", fmt.Errorf("cannot take the sockets from systemd: %w", err)
 	}
 	for _, l := range listeners {
 		if _, ok := l.(*net.UnixListener); !ok {
 			closeAll(listeners)
-			return nil, errors.New("cannot serve on a socket that systemd passed: write ListenStream= with an absolute path, and nothing else, in the .socket unit")
+			return nil, "", errors.New("cannot serve on a socket that systemd passed: write ListenStream= with an absolute path, and nothing else, in the .socket unit")
 		}
 	}
 	if len(listeners) > 0 {
-		return listeners, nil
+		return listeners, "", nil
 	}
 	if d.passed {
-		return nil, strict.Error{"systemd passed no socket, as it does when picketd.socket was changed and not restarted: systemctl restart picketd.socket picketd.service"}
+		return nil, "", strict.Error{"systemd passed no socket, as it does when picketd.socket was changed and not restarted: systemctl restart picketd.socket picketd.service"}
 	}
 	s := d.config.Socket
 	mode, err := s.mode()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	l, err := sockapi.Listen(sockapi.Socket{Path: s.Path, Mode: mode, Group: s.Group, GroupOptional: !s.groupSet}, d.log)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return []net.Listener{l}, nil
+	return []net.Listener{l}, s.Path, nil
 }
 
 func closeAll(listeners []net.Listener) {

@@ -164,16 +164,20 @@ func (d *Daemon) serve(context.Context) error {
 	if err != nil {
 		return err
 	}
-	listeners, err := d.listen()
+	listeners, own, err := d.listen()
 	if err != nil {
 		return err
 	}
+	watch, unwatch := context.WithCancel(context.Background())
+	d.paths = servedPaths(listeners, own)
 	var serving sync.WaitGroup
 	for _, l := range listeners {
 		serving.Go(func() { d.fail(server.Serve(l)) })
 	}
+	serving.Go(func() { d.watchSockets(watch, own == "") })
 	d.engine.Serving()
 	d.onStopUntil(callsUntil, "the socket", func(ctx context.Context) error {
+		unwatch()
 		until, _ := ctx.Deadline()
 		defer d.letGoOfRedis(until.Add(redisUntil - callsUntil))()
 		d.engine.Drain()

@@ -27,6 +27,7 @@ func (d *Daemon) Ready(ctx context.Context) []client.Check {
 		check("settings", d.settings.gate()),
 		check("outbox", d.outbox.Writable()),
 		check("identity", d.engine.Identity()),
+		check("socket", d.reachable()),
 		check("accepting", d.accepting()),
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Decode reads a document into the struct that into points to, which holds the defaults. It returns the line of every key and
-// table by its path, such as lock.ttl or channel[0].url, and what is wrong. When something is, into is not to be used.
+// table by its path, such as lock.ttl or channel[0].url, and what is wrong. When something is, into is not to be used, but to see with Fits what else is.
 func Decode(doc []byte, into any) (lines map[string]int, problems []Problem) {
 	var syntax *toml.DecodeError
 	if err := toml.Unmarshal(doc, &map[string]any{}); errors.As(err, &syntax) {
@@ -25,14 +25,14 @@ func Decode(doc []byte, into any) (lines map[string]int, problems []Problem) {
 		return nil, []Problem{{Message: err.Error()}}
 	}
 	lines, problems = Check(doc, reflect.TypeOf(into).Elem())
-	if len(problems) > 0 {
-		return lines, problems
-	}
-	if err := toml.Unmarshal(doc, into); err != nil {
+	if err := toml.Unmarshal(doc, into); err != nil && len(problems) == 0 {
 		return lines, []Problem{{Message: err.Error()}}
 	}
-	return lines, nil
+	return lines, problems
 }
+
+// Fits reports whether all of a document's values could be put into into, whatever keys it does not know.
+func Fits(doc []byte, into any) bool { return toml.Unmarshal(doc, into) == nil }
 
 // walk goes over a document beside the decoder, which forgives too much: it takes a key in any case, a bare number for a
 // Duration, and [channel] for [[channel]]; and it ends at the first wrong type. The walk finds all of that, with lines.

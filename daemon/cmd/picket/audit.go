@@ -13,6 +13,8 @@ import (
 
 	"github.com/mattn/go-runewidth"
 	"github.com/urfave/cli/v2"
+
+	"github.com/picketd/picket/sockapi/client"
 )
 
 func auditCommand() *cli.Command {
@@ -27,7 +29,8 @@ func auditCommand() *cli.Command {
 			&cli.StringFlag{Name: "asset", Usage: "only of this `ASSET`"},
 			&cli.StringFlag{Name: "agent", Usage: "only what this agent did: `PID`, PID/UID, or /UID"},
 			&cli.StringFlag{Name: "since", Usage: "only from then on: a span back from now as 1h or 7d, or a `TIME` as 2026-11-29, 2026-11-29 08:00 or RFC 3339"},
-			&cli.BoolFlag{Name: "refused", Usage: "only refused writes"},
+			&cli.BoolFlag{Name: "refused", Usage: "only what was refused, but for claims on what another holds: --code LOCK_HELD shows those"},
+			&cli.StringFlag{Name: "code", Usage: "only what was refused with this `CODE`: STALE_TOKEN, LOCK_HELD …"},
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on as more is recorded"},
 			&cli.BoolFlag{Name: "verify", Usage: "look for gaps in the numbers; takes --since, --file and --json"},
 			&cli.StringFlag{Name: "file", Usage: "read JSON lines from `FILE`, - for standard input, instead of the journal", TakesFile: true},
@@ -39,22 +42,23 @@ func auditCommand() *cli.Command {
 
 // auditFilter says which records are wanted; what is empty does not matter.
 type auditFilter struct {
-	asset, ticket, pid, uid string
-	refused                 bool
-	since                   time.Time
+	asset, ticket, pid, uid, code string
+	refused                       bool
+	since                         time.Time
 }
 
 func (f *auditFilter) matches(e *auditEntry) bool {
 	return (f.asset == "" || e.Asset == f.asset) && (f.ticket == "" || e.Ticket == f.ticket) &&
 		(f.pid == "" || e.AgentPID != nil && strconv.Itoa(*e.AgentPID) == f.pid) &&
 		(f.uid == "" || e.AgentUID != nil && strconv.FormatUint(uint64(*e.AgentUID), 10) == f.uid) &&
-		(!f.refused || e.Event == "refused" || e.Event == "refusals") && !e.Time.Before(f.since)
+		(f.code == "" || e.Code == f.code) &&
+		(!f.refused || e.Event == "refusals" || e.Event == "refused" && (e.Code != string(client.LockHeld) || f.code != "")) && !e.Time.Before(f.since)
 }
 
 // fields are what journalctl is to look for, so that it need not hand over all.
 func (f *auditFilter) fields() []string {
 	fields := []string{"SYSLOG_IDENTIFIER=picket"}
-	for _, m := range [][2]string{{"ASSET", f.asset}, {"TICKET", f.ticket}, {"AGENT_PID", f.pid}, {"AGENT_UID", f.uid}} {
+	for _, m := range [][2]string{{"ASSET", f.asset}, {"TICKET", f.ticket}, {"AGENT_PID", f.pid}, {"AGENT_UID", f.uid}, {"CODE", f.code}} {
 		if m[1] != "" {
 			fields = append(fields, "PICKET_"+m[0]+"="+m[1])
 		}
@@ -102,14 +106,14 @@ func audit(c *cli.Context) error {
 
 // auditFilterOf reads the flags, and refuses those that do not go together.
 func auditFilterOf(c *cli.Context, now time.Time) (f auditFilter, err error) {
-	f.refused = c.Bool("refused")
+	f.refused, f.code = c.Bool("refused"), strings.ToUpper(c.String("code"))
 	if c.Bool("follow") && (c.Bool("verify") || c.IsSet("file")) {
 		return f, usagef(c, "--follow goes neither with --verify nor with --file")
 	}
 	if c.IsSet("file") && c.String("file") == "" {
 		return f, usagef(c, "--file is empty: it takes a FILE, or - for standard input")
 	}
-	for _, flag := range []string{"ticket", "asset", "agent", "refused"} {
+	for _, flag := range []string{"ticket", "asset", "agent", "refused", "code"} {
 		if c.Bool("verify") && c.IsSet(flag) {
 			return f, usagef(c, "--%s does not go with --verify, which must see every number", flag)
 		}

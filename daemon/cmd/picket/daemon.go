@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -49,9 +50,9 @@ func daemonCommand() *cli.Command {
 				load = daemon.LoadConfigStaleCredentials
 			}
 			config, err := load(c.String("config"))
-			if err == nil && c.Bool("check") {
+			if c.Bool("check") && filepath.IsAbs(config.StateDir) {
 				running, _ := strconv.Atoi(os.Getenv("MAINPID")) // which systemd sets for a reload
-				err = config.CheckState(running)
+				err = errors.Join(err, config.CheckState(running))
 			}
 			if err != nil {
 				if !c.Bool("check") {

@@ -119,7 +119,7 @@ func (d *diagnosis) examine(c *cli.Context) (answered bool) {
 	default:
 		d.wrong("daemon", "", "%s", describe(err))
 	}
-	d.configuration(c, err == nil)
+	d.configuration(c, err == nil, s.PID)
 	d.credentials(ctx)
 	d.asDaemon(c)
 	d.nightly(ctx)

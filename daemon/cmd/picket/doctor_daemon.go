@@ -6,6 +6,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +31,7 @@ var checkRight = map[string]string{
 	"settings":     "set maxmemory-policy to noeviction, by CONFIG SET and in redis.conf",
 	"outbox":       "make room on the disk of state_dir, and see that the daemon's user may write there",
 	"identity":     "stop one of the two daemons, and remove its outbox.db if it is the copy",
+	"socket":       "systemctl restart picketd.socket, or where the daemon makes its socket itself, restart the daemon",
 	"accepting":    "wait until it has stopped, and start it again",
 }
 
@@ -49,12 +53,16 @@ func (d *diagnosis) daemon(ctx context.Context, cl *client.Client, s client.Stat
 		if w.At != nil {
 			at = " (" + clock(*w.At) + ")"
 		}
-		d.add(w.Name, level, "", "%s%s", w.Message, at)
+		name := w.Name
+		if name == "outbox" { // as the check of its disk is called
+			name = "outbox_full"
+		}
+		d.add(name, level, "", "%s%s", w.Message, at)
 	}
 	d.claims(s.Users)
 	d.channels(s.Channels)
 	d.outbox(ctx, cl, s.Outbox)
-	d.fleet(s.Fleet)
+	d.fleet(s)
 }
 
 func (d *diagnosis) checks(checks []client.Check) {
@@ -62,9 +70,19 @@ func (d *diagnosis) checks(checks []client.Check) {
 		if c.OK {
 			d.ok(c.Name, "as it should be")
 		} else {
-			d.wrong(c.Name, checkRight[c.Name], "%s", c.Error)
+			d.wrong(c.Name, rightOf(c), "%s", c.Error)
 		}
 	}
+}
+
+// rightOf says what would be right for a check that fails. A Redis that refuses the login runs.
+func rightOf(c client.Check) string {
+	for _, refused := range []string{"WRONGPASS", "NOAUTH", "NOPERM", "AUTH "} {
+		if c.Name == "redis" && strings.Contains(c.Error, refused) {
+			return "Redis runs and does not let the daemon in: write into [redis] the username and the password_file of a user that its ACL LIST has"
+		}
+	}
+	return checkRight[c.Name]
 }
 
 func (d *diagnosis) redis(r client.RedisStatus) {
@@ -126,9 +144,9 @@ func (d *diagnosis) channels(channels []client.ChannelInfo) {
 func (d *diagnosis) outbox(ctx context.Context, cl *client.Client, o client.OutboxStatus) {
 	oldest := time.Duration(o.OldestAgeMS) * time.Millisecond
 	if oldest > oldestUsual {
-		d.warn("outbox", "picket outbox ls says why", "%d wait, the oldest for %s", o.Ready, oldest.Round(time.Second))
+		d.warn("notifications", "picket outbox ls says why", "%d wait, the oldest for %s", o.Ready, oldest.Round(time.Second))
 	} else {
-		d.ok("outbox", "%d staged, %d ready", o.Staged, o.Ready)
+		d.ok("notifications", "%d staged, %d ready", o.Staged, o.Ready)
 	}
 	for _, c := range []struct{ status, level, means, right string }{
 		{"parked", levelWrong, "parked until a person says whether it arrived", "find out whether they arrived, then picket outbox settle, retry or discard"},
@@ -136,7 +154,7 @@ func (d *diagnosis) outbox(ctx context.Context, cl *client.Client, o client.Outb
 	} {
 		list, err := cl.Outbox(ctx, c.status)
 		if err != nil {
-			d.wrong("outbox", "", "cannot list what is %s: %s", c.status, describe(err))
+			d.wrong(c.status, "", "cannot list what is %s: %s", c.status, describe(err))
 			continue
 		}
 		if n := len(list.Intents); n > 0 {
@@ -144,14 +162,18 @@ func (d *diagnosis) outbox(ctx context.Context, cl *client.Client, o client.Outb
 			if list.More {
 				count = "more than " + count
 			}
-			d.add("outbox", c.level, c.right, "%s %s; the oldest is of %s", count, c.means, list.Intents[0].Ticket)
+			d.add(c.status, c.level, c.right, "%s %s; the oldest is of %s", count, c.means, list.Intents[0].Ticket)
 		}
 	}
 }
 
-func (d *diagnosis) fleet(members []client.Member) {
+func (d *diagnosis) fleet(s client.Status) {
+	if slices.ContainsFunc(s.Checks, func(c client.Check) bool { return c.Name == "redis" && !c.OK }) {
+		d.warn("fleet", "", "nobody knows which other daemons live while Redis does not answer")
+		return
+	}
 	var live, gone []string
-	for _, m := range members {
+	for _, m := range s.Fleet {
 		if m.Lives {
 			live = append(live, m.Host)
 		} else {
@@ -165,11 +187,47 @@ func (d *diagnosis) fleet(members []client.Member) {
 	}
 }
 
-// configuration looks at the file, and with it at Redis when no daemon could say how that is.
-func (d *diagnosis) configuration(c *cli.Context, answered bool) {
+// configOf is the file that a running daemon was started with, empty when it was not told, or this user cannot see it.
+func configOf(pid int) string {
+	proc := filepath.Join("/proc", strconv.Itoa(pid))
+	line, _ := os.ReadFile(filepath.Join(proc, "cmdline"))
+	env, _ := os.ReadFile(filepath.Join(proc, "environ"))
+	path := ""
+	for one := range strings.SplitSeq(string(env), "\x00") {
+		if v, ok := strings.CutPrefix(one, "PICKET_CONFIG="); ok {
+			path = v
+		}
+	}
+	args := strings.Split(string(line), "\x00")
+	for i, arg := range args {
+		name, v, ok := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		switch {
+		case name != "config" || !strings.HasPrefix(arg, "-"):
+		case ok:
+			path = v
+		case i+1 < len(args):
+			path = args[i+1]
+		}
+	}
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	cwd, err := os.Readlink(filepath.Join(proc, "cwd"))
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(cwd, path)
+}
+
+// configuration looks at the file, that of the running daemon unless another is named, and with it at Redis when no daemon could say how that is.
+func (d *diagnosis) configuration(c *cli.Context, answered bool, pid int) {
 	ctx, cancel := context.WithTimeout(c.Context, doctorLimit)
 	defer cancel()
-	e := examineConfig(ctx, c.String("config"), !answered)
+	path := c.String("config")
+	if path == "" && pid > 0 {
+		path = configOf(pid)
+	}
+	e := examineConfig(ctx, path, !answered)
 	switch {
 	case e.hidden && answered:
 		d.ok("configuration", "it was not looked at: %v", e.err)

@@ -107,8 +107,11 @@ func TestDoctorSeesWhatTheDaemonTells(t *testing.T) {
 		"breaker":     {client.Status{Channels: []client.ChannelInfo{{Name: "ops", BreakerOpen: true}}}, "channels", levelWrong, "ops"},
 		"near limit":  {client.Status{Users: client.UserClaims{Most: 80, Limit: 100}}, "claims", levelWarning, "80 of 100"},
 		"at limit":    {client.Status{Users: client.UserClaims{Most: 100, Limit: 100}}, "claims", levelWrong, "100"},
-		"old intents": {client.Status{Outbox: client.OutboxStatus{Ready: 3, OldestAgeMS: 660_000}}, "outbox", levelWarning, "11m0s"},
-		"parked":      {client.Status{}, "outbox", levelWrong, "1 notification is parked until a person says whether it arrived; the oldest is of web-01/w1"},
+		"old intents": {client.Status{Outbox: client.OutboxStatus{Ready: 3, OldestAgeMS: 660_000}}, "notifications", levelWarning, "11m0s"},
+		"parked":      {client.Status{}, "parked", levelWrong, "1 notification is parked until a person says whether it arrived; the oldest is of web-01/w1"},
+		"login":       {client.Status{Checks: []client.Check{{Name: "redis", Error: "WRONGPASS invalid username-password pair"}}}, "redis", levelWrong, "WRONGPASS"},
+		"alone":       {client.Status{Checks: []client.Check{{Name: "redis", Error: "refused"}}}, "fleet", levelWarning, "nobody knows"},
+		"full":        {client.Status{Warnings: []client.Warning{{Name: "outbox", Message: "full"}}}, "outbox_full", levelWarning, "full"},
 		"gone":        {client.Status{Fleet: []client.Member{{ID: "dead"}, {ID: "x", Host: "b", Lives: true}}}, "fleet", levelWarning, "dead"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,6 +124,9 @@ func TestDoctorSeesWhatTheDaemonTells(t *testing.T) {
 			d.daemon(t.Context(), cl, c.status)
 			if got := d.find(c.check); got.Level != c.level || !strings.Contains(got.Found, c.says) {
 				t.Errorf("got %+v", got)
+			}
+			if got := d.find("redis"); name == "login" && !strings.Contains(got.Right, "password_file") {
+				t.Errorf("what would be right of a refused login is %q", got.Right)
 			}
 			d.print(io.Discard)
 		})
