@@ -107,6 +107,17 @@ func (e *Engine) recall(r record) {
 	c.status, c.reason, c.finished = r.Status, r.Reason, r.Finished
 	close(c.ended)
 	e.claims.recall(c, r.EndedAt)
+	if r.Status == Lost && e.now()-r.EndedAt < e.TTL { // the earlier run may have ended before it freed the lock
+		switch r.Reason {
+		case ReasonSilent, ReasonMaxHold:
+			c.freeAt = r.EndedAt + e.margin
+		case ReasonProcessExit, ReasonForced:
+			c.freeAt = e.now()
+		default:
+			return
+		}
+		e.dog.schedule(c, c.freeAt)
+	}
 }
 
 // takeUp decides about one claim; false: Redis did not say.

@@ -255,3 +255,31 @@ func TestAJournalThatIsDamagedWhileTheDaemonRunsIsMadeAnew(t *testing.T) {
 		}
 	}
 }
+
+// TestG7_ALockThatAnEarlierRunCouldNotFreeIsFreed: its agent ended while Redis was away, and then the daemon.
+func TestG7_ALockThatAnEarlierRunCouldNotFreeIsFreed(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.Proxy(t, server.Addr())
+	c := client(proxy.Addr())
+	t.Cleanup(func() { _ = c.Close() })
+	f := &fleet{t, c, "picket"}
+	folder := t.TempDir()
+	long := func(c *Config) { c.StateDir, c.TTL = folder, 10*time.Minute }
+	e := f.host("host-a", long)
+	<-e.Adopted()
+	pid, kill := child(t)
+	k := byProcess(t, e, "left", pid)
+	proxy.Refuse()
+	kill()
+	eventually(t, "the claim ends", func() bool {
+		v, err := e.GetClaim(k.ID, 0)
+		return err == nil && v.Reason == ReasonProcessExit
+	})
+	if err := e.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Restore()
+	e = f.host("host-a", long)
+	eventually(t, "the lock is freed", func() bool { return server.Client().Exists(t.Context(), e.keys.lock("left")).Val() == 0 })
+}
