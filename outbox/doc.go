@@ -129,11 +129,15 @@
 // into a new file, which takes the old one's name in one step. Writes wait for that, a fraction of a second, and locks do not,
 // because nothing that keeps one alive writes here. A crash in between leaves the one file or the other, whole.
 //
-// Each record has a checksum over its key and value, and each intent the number of its records. Open checks them all. What does not
-// match, or lacks a record, is taken out with the rest of its intent, kept aside in the file (the bucket aside), logged and counted
-// (Damaged); so is what a later call meets. The engine adopts it again from the ticket, by its hint. A receipt that the ticket lacks is
-// lost. What is no record has no checksum but bbolt's: its newest meta page falls back to the one before, the last write; a damaged list
-// of free pages is met when a page is taken from it.
+// Each record has a checksum over its key and value, and the order knows how many records each intent has. Open checks them all in
+// one pass, in order. What does not match, or lacks a record, is taken out with the rest of its intent, kept aside in the file (the
+// bucket aside), logged and counted (Damaged); so is what a later call meets. The engine adopts it again from the ticket, by its hint.
+// A receipt that the ticket lacks is lost.
+//
+// What is no record has no checksum of this package. A flipped bit in bbolt's newest meta page takes the file back by one write. One in
+// its list of free pages may name a page that is in use. Nobody sees that when the list is read: a later write takes the page and
+// puts other data there, and what it held is lost. That shows when it is read, or at the next Open: as records that are missing or do
+// not match, or as a tree that makes no sense (ErrDamaged).
 //
 // A damaged file never panics out of this package: Open, or the call that meets the damage, says ErrDamaged. After a write has
 // met it, all further writes are refused until the file is opened anew. SetAside renames the file, and what was accepted is

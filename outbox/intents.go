@@ -317,7 +317,7 @@ func (t *tx) dropBodies(id string) {
 // count puts an intent into the order of its origin (n 1) or takes it out (n -1).
 func (t *tx) count(h *head, n int) {
 	if n > 0 {
-		t.put(orderBucket, h.orderKey(), nil)
+		t.put(orderBucket, h.orderKey(), h.tally())
 	} else {
 		t.del(orderBucket, h.orderKey())
 	}

@@ -21,7 +21,7 @@ var (
 	bodiesBucket  = []byte("bodies")  // ID 0 → content; ID 0 CHANNEL → body
 	dueBucket     = []byte("due")     // TIME ID 0 CHANNEL → TICKET
 	ticketsBucket = []byte("tickets") // TICKET 0 TIME ID
-	orderBucket   = []byte("order")   // ORIGIN TIME ID; of closed ones, when they were closed
+	orderBucket   = []byte("order")   // ORIGIN TIME ID → tally; of closed ones, when they were closed
 
 	buckets = [][]byte{intentsBucket, bodiesBucket, dueBucket, ticketsBucket, orderBucket}
 
@@ -49,6 +49,42 @@ func (h *head) orderKey() []byte {
 		at = h.ClosedAt
 	}
 	return append(stamp([]byte(h.Origin), at), h.ID...)
+}
+
+// parseOrder takes a key of the order apart.
+func parseOrder(k []byte) (o Origin, id []byte, ok bool) {
+	for _, o := range []Origin{Staged, Committed, Adopted, Closed} {
+		if rest, is := bytes.CutPrefix(k, []byte(o)); is && len(rest) > 8 {
+			return o, rest[8:], true
+		}
+	}
+	return "", nil, false
+}
+
+// tally is what a start needs to know of an intent, so that it need not take each head apart.
+type tally struct {
+	size          int64
+	parts, bodies int
+	user          []byte
+}
+
+func (h *head) tally() []byte {
+	b := binary.AppendUvarint(nil, uint64(h.Size))
+	b = binary.AppendUvarint(b, uint64(h.Parts))
+	b = binary.AppendUvarint(b, uint64(h.Bodies))
+	return append(b, h.User...)
+}
+
+func parseTally(b []byte) (y tally, ok bool) {
+	var n [3]uint64
+	for i := range n {
+		var size int
+		if n[i], size = binary.Uvarint(b); size <= 0 {
+			return y, false
+		}
+		b = b[size:]
+	}
+	return tally{size: int64(n[0]), parts: int(n[1]), bodies: int(n[2]), user: b}, true
 }
 
 func channelKey(id, channel string) []byte {

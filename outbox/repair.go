@@ -6,13 +6,10 @@ package outbox
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"maps"
 	"slices"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // asideMost records that were taken out are kept in the file for a person, the newest.
@@ -23,85 +20,6 @@ var asideBucket = []byte("aside") // TIME BUCKET 0 KEY → the record as it was 
 // Damaged is how many intents were taken out of the file since it was opened, because a record did not match its checksum or was
 // missing.
 func (s *Store) Damaged() int { return int(s.damaged.Load()) }
-
-// errTree is met where the tree of keys makes no sense.
-var errTree = errors.New("keys are not in order, or are no records")
-
-// sound reads every record, and finds each by its key. Its error is a *recordError only if the file makes sense otherwise.
-func (s *Store) sound() error {
-	return s.db.View(func(btx *bolt.Tx) error {
-		var bad error
-		n := map[string]int{}
-		missing := map[string]parts{}
-		for _, name := range buckets {
-			b := btx.Bucket(name)
-			var last []byte
-			if err := b.ForEach(func(k, v []byte) error {
-				if v == nil || b.Get(k) == nil || last != nil && bytes.Compare(k, last) <= 0 {
-					return errTree
-				}
-				last = k
-				n[string(name)]++
-				value, err := unseal(name, k, v)
-				if err == nil {
-					err = count(missing, name, k, value)
-				}
-				if err != nil {
-					bad = err
-				}
-				return nil
-			}); err != nil {
-				return err
-			}
-		}
-		heads := 0
-		for id, p := range missing {
-			if p.head {
-				heads++
-			}
-			if bad == nil && p != (parts{head: true}) {
-				bad = &recordError{string(intentsBucket), id}
-			}
-		}
-		if bad == nil && (heads != n[string(ticketsBucket)] || heads != n[string(orderBucket)]) {
-			bad = &recordError{string(orderBucket), "a key that is missing"}
-		}
-		return bad
-	})
-}
-
-// parts are the records of an intent that were not found yet.
-type parts struct {
-	head             bool // it was found
-	channels, bodies int
-}
-
-func count(missing map[string]parts, bucket, k, v []byte) error {
-	id, _, isPart := bytes.Cut(k, []byte{0})
-	inBodies := bytes.Equal(bucket, bodiesBucket)
-	if !inBodies && !bytes.Equal(bucket, intentsBucket) {
-		return nil
-	}
-	p := missing[string(id)]
-	switch {
-	case inBodies:
-		p.bodies--
-	case isPart:
-		p.channels--
-	default:
-		var h head
-		if err := json.Unmarshal(v, &h); err != nil {
-			return &recordError{string(bucket), string(k)}
-		}
-		p.head = true
-		p.channels += h.Parts
-		if h.Origin != Closed {
-			p.bodies += h.Bodies
-		}
-	}
-	missing[string(id)] = p
-	return nil
-}
 
 // repair takes out what is damaged. The engine adopts it again, of what stands on the tickets.
 func (s *Store) repair() error {
@@ -199,7 +117,7 @@ func (t *tx) reindex(heads map[string]*head) {
 	t.recount = true
 	for _, h := range heads {
 		t.put(ticketsBucket, h.ticketKey(), nil)
-		t.put(orderBucket, h.orderKey(), nil)
+		t.put(orderBucket, h.orderKey(), h.tally())
 		channels, err := t.channels(h.ID)
 		if err != nil && t.err == nil {
 			t.err = err

@@ -73,6 +73,7 @@ func (t *tx) sealAll() {
 			h.Parts = len(t.prefixed(intentsBucket, channelKey(h.ID, ""), -1))
 			h.Bodies = len(t.prefixed(bodiesBucket, channelKey(h.ID, ""), -1))
 			t.putJSON(intentsBucket, k, h)
+			t.put(orderBucket, h.orderKey(), h.tally())
 		}
 	}
 	t.putVersion()

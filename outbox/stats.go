@@ -4,8 +4,6 @@
 package outbox
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"time"
 )
@@ -23,25 +21,21 @@ func (s *Store) Stats() Stats { return *s.stats.Load() }
 // count counts the intents by their index: at the start, and when it is not known what a failed write left.
 func (s *Store) count(t *tx) error {
 	counts, used := map[Origin]int{}, map[string]int64{}
-	if err := t.Bucket(orderBucket).ForEach(func(k, _ []byte) error {
-		for _, o := range []Origin{Staged, Committed, Adopted, Closed} {
-			if !bytes.HasPrefix(k, []byte(o)) || len(k) <= len(o)+8 {
-				continue
-			}
-			counts[o]++
-			if o == Closed {
-				return nil
-			}
-			h, err := t.byID(string(k[len(o)+8:]))
-			switch {
-			case errors.Is(err, ErrNotFound):
-				return fmt.Errorf("%w: %q is in its order and not there", ErrDamaged, k)
-			case err == nil:
-				used[h.User] += h.Size
-			}
+	if err := t.Bucket(orderBucket).ForEach(func(k, v []byte) error {
+		origin, _, ok := parseOrder(k)
+		raw, err := unseal(orderBucket, k, v)
+		y, known := parseTally(raw)
+		switch {
+		case err != nil:
 			return err
+		case !ok || !known:
+			return fmt.Errorf("%w: %q is in its order", ErrDamaged, k)
 		}
-		return fmt.Errorf("%w: %q is in its order", ErrDamaged, k)
+		counts[origin]++
+		if origin != Closed {
+			used[string(y.user)] += y.size
+		}
+		return nil
 	}); err != nil {
 		return err
 	}
