@@ -50,13 +50,7 @@ func (l *priorityLine) Write(p []byte) (int, error) {
 func (h priorityHandler) Handle(ctx context.Context, r slog.Record) error {
 	h.line.mu.Lock()
 	defer h.line.mu.Unlock()
-	h.line.priority = journal.PriInfo
-	switch {
-	case r.Level >= slog.LevelError:
-		h.line.priority = journal.PriErr
-	case r.Level >= slog.LevelWarn:
-		h.line.priority = journal.PriWarning
-	}
+	h.line.priority = priorityOf(r.Level)
 	return h.Handler.Handle(ctx, r)
 }
 

@@ -55,7 +55,7 @@ func TestF27_ALogThatNobodyReadsHoldsUpNobody(t *testing.T) {
 			told := make(chan bool)
 			go func() {
 				for read.Scan() {
-					if strings.Contains(read.Text(), `"msg":"lines of this log were dropped, because nobody read it","lines":`) {
+					if strings.Contains(read.Text(), `"MESSAGE":"lines of this log were dropped, because nobody read it","PICKET_LINES":`) {
 						told <- true
 						return
 					}
