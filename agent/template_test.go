@@ -92,7 +92,17 @@ func TestNoInterpreterReadsAnAsset(t *testing.T) {
 		{"node", "--eval", "'{{.Asset}}'"},
 		{"php", "-r", "echo '{{.Asset}}';"},
 		{"awk", "BEGIN { print \"{{.Asset}}\" }"},
+		{"awk", "-F", ":", "/{{.Asset}}/"},
 		{"ssh", "probe", "scan", "{{.Asset}}"},
+		{"ssh", "-p", "22", "{{.Asset}}", "scan", "{{.Asset}}"},
+		{"ssh", "-o", "ProxyCommand={{.Asset}}", "probe", "scan"},
+		{"sshpass", "-e", "ssh", "probe", "scan", "{{.Asset}}"},
+		{"docker", "run", "--entrypoint", "sh", "scanner", "-c", "scan {{.Asset}}"},
+		{"docker", "run", "--entrypoint=/bin/sh", "scanner", "-c", "scan {{.Asset}}"},
+		{"timeout", "9", "sh", "-c", `exec "$@"`, "sh", "sh", "-c", "scan {{.Asset}}"},
+		{"timeout", "9", "bash", "-O", "extglob", "-c", "scan {{.Asset}}"},
+		{"python3", "-W", "ignore", "-c", "print('{{.Asset}}')"},
+		{"find", "/srv", "-exec", "sh", "-c", "scan {{.Asset}}", ";"},
 		{"sh", "-c", "eval scan {{.Ticket}}"},
 	} {
 		if _, err := newCommand(argv); err == nil || !strings.Contains(err.Error(), `let the code read "$PICKET_ASSET"`) {
@@ -112,6 +122,16 @@ func TestNoInterpreterReadsAnAsset(t *testing.T) {
 		{"env", "LC_ALL=C", "scan", "{{.Asset}}"},
 		{"flock", "/run/lock/x", "scan", "{{.Asset}}"},
 		{"docker", "run", "--rm", "aquasec/trivy", "image", "{{.Asset}}"},
+		{"docker", "exec", "scanner", "sh", "-c", `scan "$1"`, "sh", "{{.Asset}}"},
+		{"docker", "run", "--entrypoint", "sh", "scanner", "-c", `scan "$1"`, "sh", "{{.Asset}}"},
+		{"timeout", "9", "bash", "-euo", "pipefail", "-c", `scan "$1"`, "bash", "{{.Asset}}"},
+		{"busybox", "sh", "-c", `scan "$1"`, "sh", "{{.Asset}}"},
+		{"su", "scanner", "-s", "/bin/sh", "-c", `scan "$1"`, "sh", "{{.Asset}}"},
+		{"bash", "/usr/local/bin/scan.sh", "-c", "{{.Asset}}"},
+		{"sudo", "python3", "-u", "/usr/local/bin/scan.py", "-r", "{{.Asset}}"},
+		{"python3", "-m", "pip_audit", "-r", "/srv/{{.Asset}}/requirements.txt"},
+		{"ssh", "-o", "BatchMode=yes", "-p", "22", "--", "root@{{.Asset}}", "trivy rootfs --format json /"},
+		{"find", "/srv/{{.Asset}}", "-name", "pom.xml", "-exec", "scan", "{}", "+"},
 	} {
 		if _, err := newCommand(argv); err != nil {
 			t.Errorf("%q: %v", argv, err)
