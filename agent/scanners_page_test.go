@@ -37,8 +37,11 @@ func TestPageOfScannersIsRight(t *testing.T) {
 		t.Errorf("it has %d conditions", len(conditions))
 	}
 	for _, c := range conditions {
-		if _, err := newCondition(strings.ReplaceAll(c[1], `\|`, "|"), true); err != nil {
+		condition, err := newCondition(strings.ReplaceAll(c[1], `\|`, "|"), true)
+		if err != nil {
 			t.Errorf("%s: %v", c[1], err)
+		} else if wrong := condition.try(madeUpHosts()); wrong != "" {
+			t.Errorf("%s %s", c[1], wrong)
 		}
 	}
 	one := regexp.MustCompile("(?s)```json\n(.*?)```").FindStringSubmatch(page)[1]

@@ -31,7 +31,7 @@ func madeUpHosts() []madeUp {
 		}
 	}
 	exploited, likely := one("medium", 5), one("medium", 5)
-	exploited.KEV, likely.EPSS = true, 0.9
+	exploited.KEV, likely.EPSS, likely.FixedIn = true, 0.9, "1.1"
 	hosts := []madeUp{
 		host("of which nothing was found"),
 		host("of which an open port was found", one("info", 0)),
@@ -44,10 +44,13 @@ func madeUpHosts() []madeUp {
 		host("with a finding that is likely to be exploited", likely),
 	}
 	var all []findings.Finding
-	for range 200 {
+	for i := range 200 {
 		for severity, cvss := range map[string]float64{"info": 0, "unknown": 0, "low": 3.9, "medium": 6.9, "high": 8.9, "critical": 10} {
 			f := one(severity, cvss)
 			f.KEV, f.EPSS = true, 1
+			if i%2 == 0 {
+				f.FixedIn = "1.1"
+			}
 			all = append(all, f)
 		}
 	}
@@ -78,11 +81,25 @@ func looksForNames(text string) bool {
 	}) != nil
 }
 
-// try says what is wrong with a condition by what it comes to on made-up hosts: that it fails, or that it never or always holds.
+// try says what is wrong with a condition by what it comes to on made-up hosts: that it fails, or that it, or one of its
+// alternatives, never or always holds.
 func (c *condition) try(hosts []madeUp) string {
+	wrong := c.tryPart(c.whole, hosts)
+	if c.operator != "||" || wrong != "" {
+		return wrong
+	}
+	for _, p := range c.parts {
+		if wrong := c.tryPart(p, hosts); wrong != "" {
+			return fmt.Sprintf("has a part, %s, that %s", p.text, wrong)
+		}
+	}
+	return ""
+}
+
+func (c *condition) tryPart(p part, hosts []madeUp) string {
 	held := 0
 	for _, h := range hosts {
-		holds, err := c.evaluate(c.whole, h.evidence)
+		holds, err := c.evaluate(p, h.evidence)
 		if err != nil {
 			return fmt.Sprintf("fails on a host %s: %v", h.name, err)
 		}
@@ -91,7 +108,7 @@ func (c *condition) try(hosts []madeUp) string {
 		}
 	}
 	switch {
-	case held == 0 && !looksForNames(c.text):
+	case held == 0 && !looksForNames(p.text):
 		return fmt.Sprintf("never holds, not even of a host %s: severities are written small, cvss goes to 10, epss to 1", hosts[len(hosts)-1].name)
 	case held == len(hosts):
 		return fmt.Sprintf("always holds, even of a host %s", hosts[0].name)

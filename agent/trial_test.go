@@ -14,15 +14,19 @@ import (
 func TestConditionsAreTriedOnMadeUpHosts(t *testing.T) {
 	t.Parallel()
 	for condition, want := range map[string]string{
-		"max_cvss >= 9 || kev || epss >= 0.5":              "",
-		"critical > 0 && count > 100":                      "",
-		"unknown > 0":                                      "",
-		"any(findings, .severity == \"critical\" && .kev)": "",
-		"count(findings, .cvss >= 9) >= 5":                 "",
-		"asset == \"db-01\" && max_cvss > 10":              "", // nobody can tell
-		"any(findings, .title contains \"Log4j\")":         "",
-		"len(findings) > 0 && findings[0].cvss > 9":        "",
-		"any(findings, .severity == \"CRITICAL\")":         "never holds, not even of a host with the worst of all: severities are written small",
+		"max_cvss >= 9 || kev || epss >= 0.5":                                   "",
+		"critical > 0 && count > 100":                                           "",
+		"unknown > 0":                                                           "",
+		"any(findings, .severity == \"critical\" && .kev)":                      "",
+		"count(findings, .cvss >= 9) >= 5":                                      "",
+		"asset == \"db-01\" && max_cvss > 10":                                   "", // nobody can tell
+		"any(findings, .title contains \"Log4j\")":                              "",
+		"len(findings) > 0 && findings[0].cvss > 9":                             "",
+		"any(findings, .severity == \"CRITICAL\")":                              "never holds, not even of a host with the worst of all: severities are written small",
+		"any(findings, .severity == \"critical\" and .fixed_in != \"\")":        "",
+		"any(findings, .severity == \"critical\" and .fixed_in == \"\")":        "",
+		"kev or epss >= 50":                                                     "has a part, epss >= 50, that never holds",
+		"kev || asset == \"db-01\" || any(findings, .severity == \"CRITICAL\")": "has a part, any(findings, .severity == \"CRITICAL\"), that never holds",
 		"epss >= 50":                     "never holds",
 		"max_cvss > 10":                  "never holds",
 		"kev && false":                   "never holds",
