@@ -127,7 +127,13 @@ type asked struct {
 
 // askAddress asks ports and ICMP at one address, all at once, until ctx is done.
 func askAddress(ctx context.Context, c OnlineConfig, addr netip.Addr, ports []int) asked {
-	a := asked{addr: addr, dialled: make([]error, len(ports))}
+	a := asked{addr: addr, dialled: make([]error, len(ports)), trouble: unroutable(addr)}
+	if a.trouble != nil {
+		for i := range ports {
+			a.dialled[i] = a.trouble
+		}
+		return a
+	}
 	var dials sync.WaitGroup
 	for i, port := range ports {
 		dials.Go(func() { a.dialled[i] = dial(ctx, netip.AddrPortFrom(addr, uint16(port))) })
@@ -152,6 +158,19 @@ func askAddress(ctx context.Context, c OnlineConfig, addr netip.Addr, ports []in
 		}
 	}
 	return a
+}
+
+// unroutable says why an address cannot be asked from here at all. One that stands for no machine, as names have that are blocked,
+// would be asked at this host; one that this host has a route against fails as if its network had said that nobody is there.
+func unroutable(addr netip.Addr) error {
+	if addr.IsUnspecified() {
+		return errors.New("it is no machine's address")
+	}
+	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, 9))) // it sends nothing
+	if err == nil {
+		return conn.Close()
+	}
+	return errors.Unwrap(err) // without the port
 }
 
 // result tells what the answers mean.

@@ -42,6 +42,7 @@ func TestOnline(t *testing.T) {
 		{"127.0.0.1:1", c.TCP, refusedOffline, stateOffline, "no port is open, 1 refused"},
 		{"localhost", c.TCP, refusedOffline, stateOnline, fmt.Sprintf("port %d is open", open)},
 		{"no host at all", c.TCP, refusedOffline, "", "cannot tell whether the asset is online: its name cannot be resolved"},
+		{"0.0.0.0", c.TCP, refusedOnline, "", "cannot tell whether the asset is online: 0.0.0.0: it is no machine's address"},
 		{"host.invalid", c.TCP, refusedOnline, "", "cannot tell whether the asset is online: its name cannot be resolved"},
 	} {
 		c.TCP, c.Refused = x.tcp, x.refused
