@@ -120,6 +120,10 @@ func TestTheFiguresAreThoseOfAllSteps(t *testing.T) {
 		`{"findings": [{"id": "CVE-2020-0001", "severity": "low", "cvss": 1}]}`:        "no high risk: 1 finding, CVSS 5",
 		`{"findings": [{"id": "CVE-2020-0001", "severity": "medium", "kev": true}]}`:   "high risk: kev (kev is true)",
 		`{"max_cvss": 9.8}`:              "high risk: max_cvss >= 9 (max_cvss is 9.8, from the severity alone)",
+		`{"top_cvss": 9.8}`:              "high risk: max_cvss >= 9 (max_cvss is 9.8)",
+		`{"critical": 2}`:                "high risk: max_cvss >= 9 (max_cvss is 9, from the severity alone)",
+		`{"critical": 2, "max_cvss": 8}`: "no high risk: 3 findings, 2 critical, 0 high, CVSS up to 5",
+		`{"error": "no answer"}`:         "its facts tell of an error: no answer",
 		`{"kev_ids": ["CVE-2020-0001"]}`: "high risk: kev (kev is true, CVE-2020-0001)",
 		`{"kev": false, "epss": 0.1}`:    "no high risk: 1 finding, CVSS 5",
 		`{"max_cvss": "9.8"}`:            `"max_cvss" must be a number from 0 to 10`,
@@ -144,9 +148,10 @@ func TestTheFiguresAreThoseOfAllSteps(t *testing.T) {
 		`{"findings": [], "max_cvss": 9.1}`:              "max_cvss is 9.1",
 		`{"findings": [], "kev_ids": ["CVE-2020-0001"]}`: "kev is true",
 		`{"findings": [], "critical": 2}`:                "critical is 2",
+		`{"findings": [], "critical": 1}`:                "max_cvss is 9, from the severity alone",
 	} {
-		config := "[step.assess]\nhigh_risk = \"kev || max_cvss > 9 || critical > 1\"\n"
-		own, err := ownVuln(result{State: stateChecked, Facts: json.RawMessage(facts)})
+		config := "[step.assess]\nhigh_risk = \"kev || max_cvss >= 9 || critical > 1\"\n"
+		own, err := ownVuln(result{State: stateChecked, Facts: json.RawMessage(facts)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -166,7 +166,8 @@ func (e *evidence) take(facts intelFacts) {
 		findings.Sort(e.findings)
 	}
 	e.left += facts.Omitted
-	e.graver(figures{MaxCVSS: facts.MaxCVSS, KEV: facts.KEV, EPSS: facts.EPSS})
+	e.graver(facts.said)
+	e.left = max(e.left, e.Count-len(e.findings))
 	exploited(e.findings, facts.KEVIDs)
 	e.unasked = len(e.omitted) + e.unlisted
 	if facts.Unchecked != nil {

@@ -5,6 +5,7 @@ package agent
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -84,6 +85,17 @@ type figureForm struct {
 	Omitted int      // in facts: omitted
 }
 
+// toldError is what a program's facts say under error: whoever failed has not looked, whatever else stands there.
+func toldError(facts json.RawMessage) error {
+	var said struct {
+		Error any `json:"error"`
+	}
+	if err := json.Unmarshal(facts, &said); err == nil && said.Error != nil && said.Error != "" && said.Error != false {
+		return fmt.Errorf("its facts tell of an error: %s", cutText(printable(fmt.Sprint(said.Error)), 1024))
+	}
+	return nil
+}
+
 // readFigures reads the figures that a program says itself, beside its findings. A figure that is none is an error: it would be
 // passed over.
 func readFigures(m members) (f figureForm, err error) {
@@ -114,11 +126,20 @@ func readFigures(m members) (f figureForm, err error) {
 	return f, err
 }
 
-// graver takes from other figures what is graver there: more of anything, higher, exploited.
+// graver takes from other figures what is graver there: more of anything, higher, exploited. Findings of which only the
+// severity's number is told have no score.
 func (f *figures) graver(o figures) {
+	all := 0
 	for _, severity := range append(severities, "unknown") {
-		*f.of(severity) = max(*f.of(severity), *o.of(severity))
+		if n := *o.of(severity); n > *f.of(severity) {
+			*f.of(severity) = n
+			if o.MaxCVSS == 0 {
+				f.MaxCVSS = max(f.MaxCVSS, floors[severity])
+			}
+		}
+		all += *f.of(severity)
 	}
+	f.Count, f.MaxCVSS = max(f.Count, all), max(f.MaxCVSS, o.TopCVSS)
 	f.Unread = max(f.Unread, o.Unread)
 	f.Count, f.MaxCVSS, f.TopCVSS = max(f.Count, o.Count), max(f.MaxCVSS, o.MaxCVSS), max(f.TopCVSS, o.TopCVSS)
 	f.KEV, f.EPSS = f.KEV || o.KEV, max(f.EPSS, o.EPSS)

@@ -49,7 +49,7 @@ func TestWhatAProgramWritesIsReadStrictly(t *testing.T) {
 		}
 	}
 	own := result{State: stateChecked, Facts: []byte(`{"findings": [], "error": "no route"}`)}
-	if _, err := ownVuln(own); err == nil || err.Error() != "its facts tell of an error: no route" {
+	if _, err := ownVuln(own, nil); err == nil || err.Error() != "its facts tell of an error: no route" {
 		t.Errorf("facts with an error: %v", err)
 	}
 }

@@ -79,10 +79,11 @@ type intelFacts struct {
 	EPSSID    string             `json:"epss_id,omitempty"`
 	EPSSDate  string             `json:"epss_date,omitempty"`
 	Old       []string           `json:"old,omitempty"`       // catalogues that were old
-	MaxCVSS   float64            `json:"max_cvss,omitempty"`  // as a command says it
 	Unchecked *int               `json:"unchecked,omitempty"` // CVEs that could not be asked for; nil when a command does not say
 	Omitted   int                `json:"omitted,omitempty"`
 	Findings  []findings.Finding `json:"findings"` // those of vuln, with what is known of them
+
+	said figures // what a command says of its own figures
 }
 
 // intel asks the catalogues about every finding.
@@ -136,10 +137,10 @@ func readIntelFacts(facts json.RawMessage) (f intelFacts, err error) {
 		return f, errors.New("they are not an object")
 	}
 	said, err := readFigures(m)
-	f.KEV, f.KEVIDs, f.EPSS, f.MaxCVSS, f.Omitted = said.KEV, said.KEVIDs, said.EPSS, said.MaxCVSS, said.Omitted
+	f.KEV, f.KEVIDs, f.EPSS, f.Omitted, f.said = said.KEV, said.KEVIDs, said.EPSS, said.Omitted, said.figures
 	const texts = "a list of texts"
 	err = cmp.Or(
-		err, m.member("kev_date", &f.KEVDate, "text"), m.member("epss_id", &f.EPSSID, "text"), m.member("epss_date", &f.EPSSDate, "text"),
+		err, toldError(facts), m.member("kev_date", &f.KEVDate, "text"), m.member("epss_id", &f.EPSSID, "text"), m.member("epss_date", &f.EPSSDate, "text"),
 		m.member("old", &f.Old, texts), m.member("unchecked", &f.Unchecked, "a whole number"),
 	)
 	switch list := m["findings"]; {

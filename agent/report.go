@@ -34,7 +34,7 @@ func (j *job) readFile(ctx context.Context, limit int64, consume func(io.Reader)
 		err = consume(&limited{r: f, left: limit, limit: limit})
 	}
 	if err == nil {
-		err = settled(ctx, f, before, report.Ended)
+		err = settled(ctx, f, before, *report)
 	}
 	if err == nil {
 		err = j.belongs(before.ModTime(), *report)
@@ -50,11 +50,11 @@ func (j *job) readFile(ctx context.Context, limit int64, consume func(io.Reader)
 
 // settled says whether a file is as it was before it was read, and is not being written: one whose format has an end was seen
 // to be whole, any other must not have been written to for a while.
-func settled(ctx context.Context, f *os.File, before os.FileInfo, ended bool) error {
-	if !ended && before.Size() == 0 {
+func settled(ctx context.Context, f *os.File, before os.FileInfo, r findings.Report) error {
+	if !r.Ended && len(r.Findings) == 0 && len(r.Targets) == 0 {
 		return errors.New("it is empty: that may be a scan which found nothing, or none at all; let the scanner run as command")
 	}
-	if wait := quietFor - time.Since(before.ModTime()); !ended && wait > 0 {
+	if wait := quietFor - time.Since(before.ModTime()); !r.Ended && wait > 0 {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("it was written to just now: %w", context.Cause(ctx))

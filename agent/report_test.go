@@ -30,6 +30,8 @@ func TestAReportInAFileIsWholeRecentAndOfTheAsset(t *testing.T) {
 	}{
 		"lines, of this asset":   {"nuclei", fmt.Sprintf(line, "web-01"), 30 * time.Second, "", ""},
 		"lines, empty":           {"nuclei", "", 30 * time.Second, "", "it is empty: that may be a scan which found nothing, or none at all"},
+		"lines, blank":           {"nuclei", "\n", 30 * time.Second, "", "it is empty"},
+		"lines, of no match":     {"nuclei", fmt.Sprintf(strings.Replace(line, "{", `{"matcher-status":false,`, 1), "web-01"), 30 * time.Second, "", ""},
 		"lines, just now":        {"nuclei", fmt.Sprintf(line, "web-01"), -time.Hour, "", "it was written to just now"},
 		"lines, of another":      {"nuclei", fmt.Sprintf(line, "web-02"), 30 * time.Second, "", "it is of another asset: it says web-02"},
 		"a document, just now":   {"nmap", fmt.Sprintf(nmap, "web-01", now.Unix()), 0, "", ""},
@@ -39,6 +41,7 @@ func TestAReportInAFileIsWholeRecentAndOfTheAsset(t *testing.T) {
 		"older than allowed":     {"nmap", fmt.Sprintf(nmap, "web-01", now.Add(-time.Hour).Unix()), 0, "30m", "and older than max_age"},
 		"an old file":            {"findings", `{"findings": []}`, time.Hour, "", "and older than its ticket"},
 		"of nobody":              {"findings", `{"findings": []}`, 0, "", ""},
+		"in own form, of nobody": {"", `{"state": "VULN_CHECK_DONE", "facts": {"findings": []}}`, 0, "", ""},
 		"half":                   {"findings", `{"findings": [`, 0, "", "it was cut off"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +75,7 @@ func TestAReportInAFileIsWholeRecentAndOfTheAsset(t *testing.T) {
 			if c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) || c.says == "" && err != nil {
 				t.Errorf("%+v, %v", got, err)
 			}
-			if name == "of nobody" && !strings.Contains(got.Summary, "does not say which asset") {
+			if strings.HasSuffix(name, "of nobody") && !strings.Contains(got.Summary, "does not say which asset") {
 				t.Errorf("it says %q", got.Summary)
 			}
 		})

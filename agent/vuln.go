@@ -60,14 +60,14 @@ func (j *job) vuln(ctx context.Context) (result, error) {
 		return result{}, err
 	}
 	if c.Parse == "" {
-		return ownVuln(out)
+		return ownVuln(out, report.Notes)
 	}
 	found := factsOf(report)
 	facts, err := encode(found)
 	if err != nil {
 		return result{}, err
 	}
-	return result{stateChecked, facts, cutText(strings.Join(append([]string{found.sentence()}, found.Notes...), "; "), maxSummary)}, nil
+	return result{stateChecked, facts, found.summary()}, nil
 }
 
 // readFindings reads {"findings": […]} and nothing else: beside an error, an empty list would not say that nothing was found.
@@ -88,8 +88,9 @@ func readFindings(ctx context.Context, r io.Reader) (findings.Report, error) {
 	return report, err
 }
 
-// ownVuln completes what a command said in Picket's own form: the findings in their common form, and the figures.
-func ownVuln(out result) (result, error) {
+// ownVuln completes what a command said in Picket's own form: the findings in their common form, the figures, and what is left
+// open.
+func ownVuln(out result, notes []string) (result, error) {
 	if out.State != stateChecked {
 		return out, nil // it is checked against the flow where it is recorded
 	}
@@ -100,12 +101,10 @@ func ownVuln(out result) (result, error) {
 	if err != nil {
 		return result{}, fmt.Errorf("its facts cannot be used: %w", err)
 	}
-	var said struct {
-		Error any `json:"error"`
+	if err := toldError(out.Facts); err != nil {
+		return result{}, err
 	}
-	if err := json.Unmarshal(out.Facts, &said); err == nil && said.Error != nil && said.Error != "" && said.Error != false {
-		return result{}, fmt.Errorf("its facts tell of an error: %s", cutText(printable(fmt.Sprint(said.Error)), 1024))
-	}
+	report.Notes = append(report.Notes, notes...)
 	complete, err := completed(report, out.Facts)
 	if err != nil {
 		return result{}, fmt.Errorf("its facts cannot be used: %w", err)
@@ -118,7 +117,7 @@ func ownVuln(out result) (result, error) {
 		return result{}, err
 	}
 	if out.Summary == "" {
-		out.Summary = complete.sentence()
+		out.Summary = complete.summary()
 	}
 	return out, nil
 }
@@ -136,6 +135,11 @@ func merged(first, second json.RawMessage) (json.RawMessage, error) {
 		err = fmt.Errorf("%w: its facts have more than %d KiB", errTooLarge, maxFacts>>10)
 	}
 	return b, err
+}
+
+// summary is what is found, and what is left open.
+func (f vulnFacts) summary() string {
+	return cutText(strings.Join(append([]string{f.sentence()}, f.Notes...), "; "), maxSummary)
 }
 
 // sentence sums the figures up for people.
