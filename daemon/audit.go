@@ -192,7 +192,7 @@ func (a *audit) loop() {
 
 func (a *audit) send(r *auditRecord) {
 	if err := a.sink.send(r); err != nil {
-		a.log.Error("cannot write an audit record", "seq", r.seq, "event", r.Kind, "error", err)
+		a.log.Error("cannot write an audit record", "seq", r.seq, "kind", r.Kind, "error", err)
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.lost = append(a.lost, r.lost...)
