@@ -90,7 +90,9 @@ func (j *job) assess(ctx context.Context) (result, error) {
 	}
 	var out result
 	if j.a.plan.assess != nil {
-		out, err = j.ownResult(ctx, j.a.plan.assess, j.a.config.Step.Assess.OKExit)
+		if out, err = j.ownResult(ctx, j.a.plan.assess, j.a.config.Step.Assess.OKExit); err == nil && out.State != stateHighRisk {
+			err = toldError(out.Facts)
+		}
 	} else {
 		out, err = j.decide(e)
 	}

@@ -403,3 +403,14 @@ func TestFiguresAndDigest(t *testing.T) {
 		t.Errorf("of nothing: %+v", f)
 	}
 }
+
+// TestACommandThatTellsOfAnErrorHasNotDecided, unless it says that the risk is high.
+func TestACommandThatTellsOfAnErrorHasNotDecided(t *testing.T) {
+	t.Parallel()
+	for state, refused := range map[string]bool{stateFinished: true, stateHighRisk: false} {
+		j := jobOn(t, fmt.Sprintf("[step.assess]\ncommand = [\"echo\", '{\"state\": %q, \"facts\": {\"error\": \"no answer\"}}']\n", state))
+		if out, err := j.assess(t.Context()); (err != nil) != refused || out.State != state {
+			t.Errorf("%s: %+v, %v", state, out, err)
+		}
+	}
+}

@@ -124,6 +124,7 @@ func TestRefused(t *testing.T) {
 		{"trivy", `{"SchemaVersion":2,"Results":[{"Vulnerabilities":[]}]}`, "Results[0]: it has no Target"},
 		{"trivy", `{"SchemaVersion":2,"Results":[{"Target":"a","Vulnerabilities":[{},{"VulnerabilityID":"CVE-2020-0001"}]}]}`, "Results[0].Vulnerabilities[0]: it has no VulnerabilityID"},
 		{"trivy", `{"SchemaVersion":2,"Results":[]}{}`, "something follows its end at byte"},
+		{"sarif", `{"version":"2.1.0","runs":[{"tool":{"driver":{"name":"x"}},"results":[],"externalPropertyFileReferences":{"results":[{"location":{"uri":"r"}}]}}]}`, "they are in another file"},
 		{"trivy", `{"ClusterName":"c","Resources":[{"Kind":"Pod","Error":"no such image"}]}`, "could not scan it: no such image"},
 		{"trivy", `{"ClusterName":"c","Findings":[{"Id":"x"}]}`, "has no Kind"},
 		{"trivy", `{"Findings":[{"Kind":"x"}]}`, "none of"}, // Security Hub

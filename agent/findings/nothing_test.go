@@ -27,12 +27,15 @@ func TestScanThatLookedAtNothing(t *testing.T) {
 		{"trivy", `"container_image","Metadata":{"OS":{"Family":"alpine","Name":"3.20.1"}}`, true}, // secrets alone were looked for
 		{"trivy", `"repository","Metadata":{}`, true},
 		{"trivy", `"filesystem"`, true},
+		{"nuclei", `{"template-id":"a","host":"h","matcher-status":false,"error":"no address found for host"}`, false},
+		{"nuclei", `[{"template-id":"a","host":"h","matcher-status":false,"error":"no address found for host"}]`, false},
+		{"nuclei", `{"template-id":"a","host":"h","matcher-status":false,"error":"refused"}{"template-id":"b","host":"h","matcher-status":false}`, true},
 		{"nmap", `<host><status state="up"/><address addr="192.0.2.7" addrtype="ipv4"/></host>`, false}, // -sn
 		{"nmap", ``, false},
 		{"nmap", `<host><ports><extraports state="filtered" count="1000"/></ports></host>`, true},
 		{"nmap", `<scaninfo type="connect"/><host/>`, true},
 	} {
-		in := strings.Replace(map[string]string{"trivy": trivy, "nmap": nmap}[tt.format], "%s", tt.in, 1)
+		in := strings.Replace(map[string]string{"trivy": trivy, "nmap": nmap, "nuclei": "%s"}[tt.format], "%s", tt.in, 1)
 		if tt.format == "trivy" {
 			in = strings.Replace(trivy, `"%s"`, tt.in, 1)
 		}

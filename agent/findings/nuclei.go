@@ -4,8 +4,10 @@
 package findings
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -40,6 +42,28 @@ type nucleiResult struct {
 	TemplateURL    text  `json:"template-url"`
 	URL            text  `json:"url"`
 	Timestamp      text  `json:"timestamp"`
+	Error          text  `json:"error"` // why a template could not be tried, with -matcher-status
+}
+
+// nucleiRun counts what did not match.
+type nucleiRun struct {
+	into     *collector
+	untried  int
+	tried    bool // something was
+	complain text // of the first that was not
+}
+
+// end refuses a run in which nothing could be tried, and notes what could not be in another.
+func (run *nucleiRun) end() error {
+	said := fmt.Sprintf("%d templates could not be tried, the first because of: %s", run.untried, run.complain)
+	switch {
+	case run.untried == 0:
+		return nil
+	case !run.tried:
+		return errors.New(said + ": nothing was scanned")
+	}
+	run.into.note(said)
+	return nil
 }
 
 // parseNuclei reads JSON Lines, or one array. An empty output is that of a scan that matched nothing.
@@ -53,37 +77,43 @@ func parseNuclei(src *source, into *collector) error {
 		return err
 	}
 	d := &document{src: src, dec: json.NewDecoder(src)}
+	run := nucleiRun{into: into}
 	if first == '[' {
-		if err := list(d, func(r *nucleiResult) error { return r.add(into) })(); err != nil {
+		if err := list(d, run.add)(); err != nil {
 			return err
 		}
-		return d.end()
+		return cmp.Or(d.end(), run.end())
 	}
 	into.report.Ended = false
 	for n := 1; ; n++ {
 		var r *nucleiResult
 		switch err := d.decode(&r); {
 		case err == io.EOF:
-			return nil
+			return run.end()
 		case err != nil:
 			return inResult(n, d.explain(err))
 		case r == nil:
 			return inResult(n, errors.New("is null, should be an object"))
 		}
-		if err := r.add(into); err != nil {
+		if err := run.add(r); err != nil {
 			return inResult(n, err)
 		}
 	}
 }
 
-func (r *nucleiResult) add(into *collector) error {
-	template := first(r.TemplateID, r.EarlyID)
+func (run *nucleiRun) add(r *nucleiResult) error {
+	into, template := run.into, first(r.TemplateID, r.EarlyID)
 	if template == "" {
 		return errors.New("it has no template-id")
 	}
 	into.hosts(first(string(r.Host), string(r.URL), string(r.MatchedAt), string(r.EarlyMatched)), string(r.IP))
 	into.madeAt(r.Timestamp)
-	if r.MatcherStatus != nil && !*r.MatcherStatus { // -matcher-status prints what did not match too
+	unmatched := r.MatcherStatus != nil && !*r.MatcherStatus // -matcher-status prints what did not match too
+	if unmatched && r.Error != "" {
+		run.untried, run.complain = run.untried+1, text(first(string(run.complain), string(r.Error)))
+		return nil
+	}
+	if run.tried = true; unmatched {
 		return nil
 	}
 	class := r.Info.Classification

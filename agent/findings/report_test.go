@@ -121,6 +121,8 @@ func TestReportNotes(t *testing.T) {
 	for _, tt := range [][3]string{
 		{"grype", `{"matches":[],"alertsByPackage":[{"package":{"name":"a"},"alerts":[{"type":"distro-eol","message":"centos 8 is EOL"}]},{"alerts":[{"type":"distro-eol","message":"centos 8 is EOL"}]}]}`, "Grype warns: centos 8 is EOL"},
 		{"trivy", `{"SchemaVersion":2,"Metadata":{"OS":{"Family":"alpine","Name":"3.9.4","EOSL":true}}}`, "alpine 3.9.4 is not supported any more: what was found since is not known of it"},
+		{"sarif", sarifLog("", `"results":[{"ruleId":"a"}],"invocations":[{"toolExecutionNotifications":[{"level":"error","message":{"text":"cannot read x"}}]}]`), "it says that something went wrong: cannot read x"},
+		{"nuclei", `{"template-id":"a","matcher-status":false,"error":"refused"}{"template-id":"b","matcher-status":false}`, "1 templates could not be tried, the first because of: refused"},
 		{"sarif", sarifLog("", `"results":[{"kind":"review"},{"kind":"open"},{"kind":"open","baselineState":"absent"},{"kind":"pass"}]`), "2 results are for a person to decide on (kind open or review), and not counted"},
 		{"osv", `{"results":[],"experimental_generic_findings":[{"Adv":{"ID":{"Reference":"x"}}}]}`, "what it found without a package is not counted (experimental_generic_findings: 1)"},
 		{"nmap", nmapScripts(`<script id="ssl-heartbleed" output="ERROR: Script execution failed (use -d to debug)"/>`), "nmap's script ssl-heartbleed failed at 192.0.2.7"},

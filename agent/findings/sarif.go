@@ -61,7 +61,7 @@ func parseSARIF(src *source, into *collector) error {
 func parseRun(d *document, into *collector) error {
 	run := sarifRun{into: into, components: make([]component, 1)}
 	before := into.bytes
-	hasResults := false
+	hasResults, elsewhere := false, false
 	err := d.object(fields{
 		"tool": func() error {
 			return d.object(fields{
@@ -86,6 +86,9 @@ func parseRun(d *document, into *collector) error {
 			return cmp.Or(into.take(uri), over(len(run.artifacts), "artifacts"))
 		}),
 		"invocations": list(d, run.invocation),
+		"externalPropertyFileReferences": func() error {
+			return d.object(fields{"results": list(d, func(*struct{}) error { elsewhere = true; return nil })})
+		},
 		"results": func() error {
 			hasResults = true
 			return d.must(list(d, run.keep))
@@ -94,7 +97,7 @@ func parseRun(d *document, into *collector) error {
 	if err != nil {
 		return err
 	}
-	if !hasResults { // the standard wants an empty list where a scan found nothing
+	if !hasResults || elsewhere { // the standard wants an empty list where a scan found nothing
 		return errors.New(`it has no "results": nothing was scanned, or they are in another file`)
 	}
 	if err := run.whole(); err != nil {

@@ -87,10 +87,13 @@ func (i *sarifInvocation) found(okExit []int) bool {
 		!slices.ContainsFunc(i.Execution, failed) && !slices.ContainsFunc(i.Configuration, failed)
 }
 
-// whole refuses a run that found nothing, and says that it went wrong.
+// whole refuses a run that found nothing, and says that it went wrong. Of one that found something, that is noted.
 func (run *sarifRun) whole() error {
 	switch {
 	case len(run.results) > 0:
+		if run.failure != "" {
+			run.into.note("it says that something went wrong: " + run.failure)
+		}
 		return nil
 	case run.unsuccessful:
 		return errors.New("it found nothing, and says executionSuccessful = false: the scan is not complete")

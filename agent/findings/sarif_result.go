@@ -77,7 +77,7 @@ func (run *sarifRun) keep(r *sarifResult) error {
 	if r.Baseline == "absent" {
 		return nil
 	}
-	if r.Kind != "" && r.Kind != "fail" {
+	if slices.Contains([]text{"pass", "open", "informational", "notApplicable", "review"}, r.Kind) {
 		if r.Kind == "open" || r.Kind == "review" {
 			run.left++
 		}

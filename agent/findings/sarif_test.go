@@ -145,3 +145,13 @@ func TestSARIFErrorsOfTheTool(t *testing.T) {
 		}
 	}
 }
+
+// TestKindThatIsNotKnownIsAFailure: only what a check passed, or did not apply to, is no finding.
+func TestKindThatIsNotKnownIsAFailure(t *testing.T) {
+	t.Parallel()
+	for kind, n := range map[string]int{"fail": 1, "Fail": 1, "failed": 1, "pass": 0, "notApplicable": 0, "informational": 0} {
+		if got := shown(t, "sarif", sarifLog("", `"results":[{"ruleId":"a","kind":"`+kind+`"}]`)); len(got) != n {
+			t.Errorf("%s: %q", kind, got)
+		}
+	}
+}
