@@ -84,7 +84,7 @@ func TestVerifyCountsEachRunByItself(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 4 || !strings.HasSuffix(lines[1], "stopped            -        -        -") || !strings.Contains(lines[2], " 2 ") {
+	if len(lines) != 4 || !strings.HasSuffix(lines[1], "stopped            -        -        -     -") || !strings.Contains(lines[2], " 2 ") {
 		t.Errorf("got\n%s", &out)
 	}
 	if got := errs.String(); got != "picket: 1 run of the daemon lacks records that nothing accounts for\n" {
@@ -186,7 +186,7 @@ func TestJournalctlIsAskedForExactlyWhatIsWanted(t *testing.T) {
 	code := runs([]string{"picket", "audit", "--ticket", "A.Example/$(id)/t", "--agent", "7/1000", "--refused", "--since", "2026-11-29T08:00:00Z", "--follow"}, strings.NewReader(""), &out, &errs)
 	want := []string{
 		"--output=json", "--all", "--no-pager", "--since=@1795939200", "--follow", "--no-tail", "SYSLOG_IDENTIFIER=picket",
-		"PICKET_TICKET=A.Example/$(id)/t", "PICKET_AGENT_PID=7", "PICKET_AGENT_UID=1000", "PICKET_EVENT=refused",
+		"PICKET_TICKET=A.Example/$(id)/t", "PICKET_AGENT_PID=7", "PICKET_AGENT_UID=1000", "PICKET_EVENT=refused", "PICKET_EVENT=refusals",
 	}
 	if got := args(); code != 0 || !slices.Equal(got, want) {
 		t.Errorf("exit %d: %s%s\ngot  %q\nwant %q", code, &out, &errs, got, want)

@@ -308,8 +308,8 @@ func TestF27_AFrozenJournald(t *testing.T) {
 			t.Fatal(err)
 		}
 		for strings.Contains(metricsOf(t, h), "\npicket_audit_dropped_total 0\n") {
-			for range 500 {
-				_, _ = c.Finish(t.Context(), "nope", "")
+			for range 500 { // accepted ones: refusals of one kind are only counted
+				_, _ = c.Step(t.Context(), got.Claim.ID, client.StepRequest{Step: "online", State: "ASSET_OFFLINE"})
 			}
 		}
 		for range 6 { // longer than the lock's ttl without a renewal
