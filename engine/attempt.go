@@ -57,7 +57,7 @@ func (e *Engine) Attempt(ctx context.Context, a outbox.Attempt) (outbox.Answer, 
 	case codeSuperseded:
 		return outbox.Answer{Verdict: outbox.Superseded}, nil
 	case codeLost:
-		return outbox.Answer{Verdict: outbox.Lost}, nil
+		return outbox.Answer{Verdict: outbox.Lost, Sole: e.unbroken(e.staged(a)) && !e.current.doubted(a.ID)}, nil
 	case codePark:
 		return outbox.Answer{Verdict: outbox.Park}, nil
 	}

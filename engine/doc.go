@@ -71,6 +71,8 @@
 //	failover, or older dump, after a restart    the sign of life that comes back is of a former run, which the outbox knows: signed over
 //	outbox.db copied, both run                  the one that was there first finds the other's sign renewed, says which process on which
 //	                                            host, and neither accepts nor sends until that sign has stood still for 10 s
+//	Redis lost an at_most_once notification     sent if nobody can have begun it; else kept in the outbox with its content for a person, who
+//	                                            decides on that host (lost.go); the decision is a fact there, and audited
 //	copy of a script comes late                 each names what it was decided upon, and changes nothing when that has moved on (below)
 //	publish lost                                the poll finds the release
 //	caller goes away while it waits             its place in the queue is given up, a lock or grant taken for it is released

@@ -24,12 +24,15 @@ const (
 	heedMost   = 500 // of each kind: with more than that to send, a decision takes as many more rounds to come here
 	heedPage   = 100 // tickets in one question
 	currentFor = 5 * time.Second
+	doubtedFor = 10 * time.Minute // since the last round that asked about it
 )
 
 // current is when the tickets of intents were last asked, on CLOCK_BOOTTIME, and named them as this daemon's.
 type current struct {
 	mu sync.Mutex
 	at map[string]time.Duration
+
+	doubts map[string]time.Duration // likewise, of which the ticket had an attempt on an at_most_once channel that this outbox has not begun
 }
 
 func (c *current) confirm(intent string, asked time.Duration) {
@@ -49,10 +52,38 @@ func (c *current) since(intent string, at time.Duration) bool {
 	return ok && confirmed >= at
 }
 
-// forget drops what is from before that time.
+// doubt notes whether another daemon may have begun an intent. A ticket that is lost says nothing, and changes nothing: named is false.
+func (c *current) doubt(intent string, named, begun bool, asked time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, was := c.doubts[intent]
+	switch {
+	case named && begun || !named && was:
+		if c.doubts == nil {
+			c.doubts = map[string]time.Duration{}
+		}
+		c.doubts[intent] = asked
+	case named:
+		delete(c.doubts, intent)
+	}
+}
+
+func (c *current) doubted(intent string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, is := c.doubts[intent]
+	return is
+}
+
+// forget drops what is from before that time, and doubts somewhat later.
 func (c *current) forget(before time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for id, at := range c.doubts {
+		if at < before-doubtedFor {
+			delete(c.doubts, id)
+		}
+	}
 	for id, at := range c.at {
 		if at < before {
 			delete(c.at, id)
@@ -154,6 +185,12 @@ func heeded(in outbox.Intent) []string {
 func (e *Engine) heed(ctx context.Context, in outbox.Intent, f map[string]string, asked time.Duration) error {
 	decided := map[string]outbox.Status{}
 	reopened := number(f["run"]) > in.Run
+	named, begun := f["intent"] == in.ID, false
+	for channel, d := range in.Channels {
+		is := outbox.Status(f["delivery."+channel])
+		begun = begun || d.AtMostOnce && d.Status == outbox.Pending && is != outbox.Pending && is != outbox.Dead && is != outbox.Discarded
+	}
+	e.current.doubt(in.ID, named, begun, asked)
 	switch {
 	case f["state"] == "":
 		return nil
@@ -166,7 +203,7 @@ func (e *Engine) heed(ctx context.Context, in outbox.Intent, f map[string]string
 	}
 	for channel, d := range in.Channels {
 		switch status := outbox.Status(f["delivery."+channel]); {
-		case d.Status.Settled():
+		case d.Status.Settled() && !d.Waits():
 		case reopened:
 			decided[channel] = outbox.Discarded
 		case status == outbox.Sent, status == outbox.Dead, status == outbox.Discarded: // parked waits for a person, with its content

@@ -34,18 +34,22 @@ const (
 // FAILED too: if all others have their receipts, and there is one, the ticket is NOTIFIED after all. Errors: ErrTicketNotFound,
 // ErrUnknownChannel, *TransitionError, ErrStoreUnavailable.
 func (e *Engine) Discard(ctx context.Context, r Resolution) (Ticket, error) {
-	return e.resolve(ctx, r, outbox.Discarded, discardable, AuditDiscarded)
+	ctx, cancel := e.bounded(ctx)
+	defer cancel()
+	t, err := e.resolve(ctx, r, outbox.Discarded, discardable, AuditDiscarded)
+	return e.decideLost(ctx, r, outbox.Discarded, AuditDiscarded, t, err)
 }
 
 // Settle records that a notification did arrive on channels whose outcome is unknown, or that are dead, in FAILED too. Errors as
 // Discard.
 func (e *Engine) Settle(ctx context.Context, r Resolution) (Ticket, error) {
-	return e.resolve(ctx, r, outbox.Sent, settleable, AuditSettled)
+	ctx, cancel := e.bounded(ctx)
+	defer cancel()
+	t, err := e.resolve(ctx, r, outbox.Sent, settleable, AuditSettled)
+	return e.decideLost(ctx, r, outbox.Sent, AuditSettled, t, err)
 }
 
 func (e *Engine) resolve(ctx context.Context, r Resolution, as outbox.Status, question string, kind AuditKind) (Ticket, error) {
-	ctx, cancel := e.bounded(ctx)
-	defer cancel()
 	for {
 		s, err := e.read(ctx, r.Ticket)
 		if err != nil {
@@ -108,7 +112,7 @@ func (e *Engine) Retry(ctx context.Context, r Resolution) (Ticket, error) {
 	for {
 		t, err := e.retry(ctx, r)
 		if !errors.Is(err, errRaced) {
-			return t, err
+			return e.decideLost(ctx, r, outbox.Pending, AuditRetried, t, err)
 		}
 	}
 }

@@ -71,6 +71,7 @@ type job struct {
 	in    outbox.Intent
 	name  string // of the channel
 	d     outbox.Delivery
+	begun bool // at_most_once: an attempt was begun of which nobody knows whether it arrived, here or under an earlier intent
 	memo  memo
 	rank  rank
 	again time.Time // when it is to be looked at next; zero: when the outbox says so
@@ -151,13 +152,11 @@ func (j *job) look() {
 		j.repeat(r)
 		return
 	}
-	if j.d.AtMostOnce && j.in.After == "" {
-		switch known, err := j.n.box.Attempted(j.in.Ref, j.in.Run, j.name); {
-		case err != nil:
+	j.begun = j.d.Status == outbox.Sending || j.d.Status == outbox.Unknown
+	if j.d.AtMostOnce && j.in.After == "" && !j.begun {
+		var err error
+		if j.begun, err = j.n.box.Attempted(j.in.Ref, j.in.Run, j.name); err != nil {
 			j.putOff("cannot read earlier attempts from the outbox", err)
-			return
-		case known:
-			j.conclude(Result{Status: outbox.Parked, Error: "whether an attempt under an earlier intent, which the ticket lost, arrived is not known"})
 			return
 		}
 	}
@@ -211,9 +210,9 @@ func (j *job) ask(old bool) (sent bool) {
 	case a.Verdict == outbox.Park:
 		j.n.metrics.results.WithLabelValues(j.name, string(outbox.Parked)).Inc()
 		j.settle(outbox.Parked, "whether an earlier attempt arrived is not known")
-	case j.d.AtMostOnce && a.Verdict == outbox.Lost:
-		j.conclude(Result{Status: outbox.Parked, Error: "the ticket lost what it had confirmed, so whether it went out is not known"})
-	case j.d.AtMostOnce && (j.d.Status == outbox.Sending || j.d.Status == outbox.Unknown): // the ticket fell back, the outbox did not
+	case j.d.AtMostOnce && a.Verdict == outbox.Lost && !j.untouched(a):
+		j.keep()
+	case j.d.AtMostOnce && j.begun: // the ticket fell back, the outbox did not
 		j.conclude(Result{Status: outbox.Parked, Error: "whether an earlier attempt arrived is not known"})
 	case a.Verdict == outbox.Lost && j.tooOld():
 		j.conclude(Result{Status: outbox.Pending, Error: "the ticket lost what it had confirmed, and it is too old to be sent all the same"})
@@ -225,6 +224,12 @@ func (j *job) ask(old bool) (sent bool) {
 		return j.send(asked + lease)
 	}
 	return false
+}
+
+// untouched reports whether nobody can have begun to send what Redis lost: it is this daemon's own, which others cannot have taken
+// over, or a person had it sent anew.
+func (j *job) untouched(a outbox.Answer) bool {
+	return !j.begun && !j.tooOld() && (j.d.Lost || j.in.Origin == outbox.Committed && a.Sole)
 }
 
 // answers reports whether an answer is one of outbox.Verdict.

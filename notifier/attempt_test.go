@@ -74,7 +74,9 @@ func TestVerdicts(t *testing.T) {
 		"superseded":                   {one("c"), outbox.Committed, outbox.Answer{Verdict: outbox.Superseded}, nil, 0, outbox.Pending, outbox.Closed, nil},
 		"park":                         {once("c"), outbox.Committed, outbox.Answer{Verdict: outbox.Park}, nil, 0, outbox.Parked, outbox.Closed, nil},
 		"lost is sent all the same":    {one("c"), outbox.Adopted, outbox.Answer{Verdict: outbox.Lost}, nil, 1, outbox.Sent, outbox.Closed, []outbox.Status{outbox.Sent}},
-		"lost, at_most_once":           {once("c"), outbox.Committed, outbox.Answer{Verdict: outbox.Lost}, nil, 0, outbox.Parked, outbox.Closed, []outbox.Status{outbox.Parked}},
+		"lost, at_most_once":           {once("c"), outbox.Committed, outbox.Answer{Verdict: outbox.Lost}, nil, 0, outbox.Parked, outbox.Committed, []outbox.Status{outbox.Parked}},
+		"lost, at_most_once, sole":     {once("c"), outbox.Committed, outbox.Answer{Verdict: outbox.Lost, Sole: true}, nil, 1, outbox.Sent, outbox.Closed, []outbox.Status{outbox.Sent}},
+		"lost, at_most_once, a copy":   {once("c"), outbox.Adopted, outbox.Answer{Verdict: outbox.Lost, Sole: true}, nil, 0, outbox.Parked, outbox.Adopted, []outbox.Status{outbox.Parked}},
 		"away, committed":              {one("c"), outbox.Committed, outbox.Answer{}, outbox.ErrAway, 1, outbox.Sent, outbox.Closed, []outbox.Status{outbox.Sent}},
 		"away, a copy":                 {one("c"), outbox.Adopted, outbox.Answer{}, outbox.ErrAway, 0, outbox.Pending, outbox.Adopted, nil},
 		"away, at_most_once":           {once("c"), outbox.Committed, outbox.Answer{}, outbox.ErrAway, 0, outbox.Pending, outbox.Committed, nil},
@@ -107,7 +109,7 @@ func TestVerdicts(t *testing.T) {
 					t.Errorf("told %v, want %v", told, tt.told)
 				}
 				// What is not settled is asked about again, but not without pause.
-				if n := len(w.asked()); in.Origin == outbox.Closed && n != 1 || in.Origin != outbox.Closed && (n < 30 || n > 80) {
+				if n := len(w.asked()); tt.status.Settled() != (n == 1) && in.Origin != outbox.Closed || in.Origin == outbox.Closed && n != 1 || !tt.status.Settled() && in.Origin != outbox.Closed && (n < 30 || n > 80) {
 					t.Errorf("asked %d times in 5 min", n)
 				}
 				if d := in.Channels["c"]; tt.sends == 0 && d.Attempts != 0 && tt.status != outbox.Parked {

@@ -28,7 +28,7 @@
 // # Where it can stop, and what is done then
 //
 //	after Attempt, before the send     the lease runs out, or the next attempt of this daemon replaces it
-//	after Begin (at_most_once)         the outbox says sending: never sent again, parked
+//	after Begin (at_most_once)         the outbox says sending: never sent again, parked; if Redis lost it, kept in the outbox
 //	between a mail's transactions      the outbox says who has it; the next attempt is for the others. Another host's is for all
 //	after the send, before Record      the outbox says pending: sent again with the same key (at_most_once: as above)
 //	after Record, before Outcome       a settled status is brought to the ticket until it is there; it is not sent again

@@ -116,6 +116,7 @@ type box interface {
 	Begin(ref outbox.Ref, channel string, number int) error
 	Took(ref outbox.Ref, channel string, all []string) error
 	Record(o outbox.Outcome, due time.Time, recorded bool) error
+	Keep(o outbox.Outcome) error
 	Recorded(ref outbox.Ref, channel string) error
 	Postpone(ref outbox.Ref, channel string, due time.Time) error
 	Shut(ref outbox.Ref, recorded ...string) error

@@ -52,12 +52,27 @@ func (j *job) conclude(r Result) {
 	j.again = due
 	switch {
 	case status.Settled() && untold == nil:
+		j.d.Status = status
 		j.finish(closed)
 	case status.Settled():
 		j.putOff("cannot bring an outcome to the ticket", untold)
 	case untold != nil:
 		j.memo.untold = &o
 	}
+}
+
+// keep leaves to a person what Redis has lost and may have arrived. No ticket tells of it, so it stays in the outbox with its content.
+func (j *job) keep() {
+	o := j.outcome(outbox.Parked, j.d.Attempts, time.Now(),
+		"Redis lost it, and whether it went out is not known: retry, discard or settle it on this host, which alone has it")
+	if j.n.persist(func() error { return j.n.box.Keep(o) }) != nil {
+		return
+	}
+	j.memo = memo{}
+	j.n.metrics.results.WithLabelValues(j.name, string(outbox.Parked)).Inc()
+	j.n.Logger.LogAttrs(context.Background(), slog.LevelError, "a notification waits for a person in the outbox of this host alone",
+		slog.String("ticket", o.Ticket), slog.String("channel", o.Channel), slog.String("reason", o.Error))
+	_, _ = j.tell(o) // for the audit; the ticket takes nothing of it
 }
 
 func levelOf(s outbox.Status) slog.Level {
@@ -112,7 +127,7 @@ func (j *job) finish(closed bool) {
 		j.putOff("cannot read an intent from the outbox", err)
 		return
 	}
-	if len(left) == 0 {
+	if len(left) == 0 && !j.d.Waits() {
 		_ = j.shut(j.name)
 		return
 	}
@@ -140,7 +155,7 @@ func (j *job) settle(s outbox.Status, text string) {
 	}
 }
 
-// left names the channels other than this one that are not settled yet, or not on the ticket.
+// left names the channels other than this one that are not settled yet, or not on the ticket, or wait for a person here.
 func (j *job) left() (names []string, err error) {
 	if len(j.in.Channels) == 1 {
 		return nil, nil
@@ -150,7 +165,7 @@ func (j *job) left() (names []string, err error) {
 		return nil, err
 	}
 	for name, d := range in.Channels {
-		if name != j.name && (!d.Status.Settled() || !d.Recorded) {
+		if name != j.name && (!d.Status.Settled() || !d.Recorded || d.Waits()) {
 			names = append(names, name)
 		}
 	}

@@ -36,7 +36,7 @@ const (
 	Busy                          // another attempt's lease is alive: look again after Answer.Wait
 	Done                          // the channel is settled on the ticket, as Answer.Status: do not send, close
 	Superseded                    // the ticket has another intent now, or left NOTIFYING: do not send, close
-	Lost                          // Redis lost what it had confirmed: send all the same, never at_most_once
+	Lost                          // Redis lost what it had confirmed: send all the same, at_most_once only what nobody can have begun
 	Park                          // at_most_once, and what became of an earlier attempt is unknown: parked on the ticket
 )
 
@@ -45,6 +45,7 @@ type Answer struct {
 	Verdict Verdict
 	Wait    time.Duration // with Busy
 	Status  Status        // with Done
+	Sole    bool          // with Lost: no other daemon can have begun it, as far as its ticket was seen
 }
 
 // Outcome is what became of one attempt. It is in the outbox before it goes to the ticket.

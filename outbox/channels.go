@@ -42,6 +42,17 @@ func (s *Store) Record(o Outcome, due time.Time, recorded bool) error {
 	})
 }
 
+// Keep parks a channel of an intent that Redis lost. The intent stays open, with its content, until a person decides here: Decide,
+// Record as Sent, or Again.
+func (s *Store) Keep(o Outcome) error {
+	return s.change(o.Ref, o.Channel, func(_ Origin, d *Delivery) error {
+		if !d.Status.Settled() {
+			d.Status, d.Lost, d.Recorded, d.At, d.Error = Parked, true, true, wall(o.At), o.Error
+		}
+		return nil
+	})
+}
+
 // Took notes during an attempt which recipients have it, so that no later attempt of this outbox gives it to them again.
 func (s *Store) Took(ref Ref, channel string, all []string) error {
 	return s.change(ref, channel, func(_ Origin, d *Delivery) error {

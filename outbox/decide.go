@@ -5,39 +5,76 @@ package outbox
 
 import (
 	"bytes"
+	"fmt"
 	"time"
 )
 
-// Decide takes over what the ticket says of an intent's channels that are not settled here: what an administrator decided, or what
-// became of another daemon's attempt. They are facts from then on, also without Redis. When all channels are settled and on the ticket
-// the intent is closed. What is settled here stays as it is, and what is not there is left alone.
+// Decide takes over what the ticket, or a person here, says of an intent's channels that are not settled here, or wait: what an
+// administrator decided, or what became of another daemon's attempt. They are facts from then on, also without Redis. When all channels
+// are settled and on the ticket the intent is closed. What is settled here stays as it is, and what is not there is left alone.
 func (s *Store) Decide(ref Ref, decided map[string]Status) error {
 	return s.write(false, func(t *tx) error {
 		h, err := t.head(ref)
 		if err != nil {
 			return err
 		}
-		for name, status := range decided {
-			err := t.change(h, name, func(_ Origin, d *Delivery) error {
-				if !d.Status.Settled() {
-					d.Status, d.Recorded, d.At, d.Error = status, true, wall(time.Now()), ""
-				}
-				return nil
-			})
-			if err != nil {
-				return err
+		return t.decide(h, decided)
+	})
+}
+
+func (t *tx) decide(h *head, decided map[string]Status) error {
+	for name, status := range decided {
+		err := t.change(h, name, func(_ Origin, d *Delivery) error {
+			if !d.Status.Settled() || d.Waits() {
+				d.Status, d.Recorded, d.At, d.Error = status, true, wall(time.Now()), ""
 			}
-		}
-		channels, err := t.channels(h.ID)
-		if err != nil || h.Origin == Closed {
+			return nil
+		})
+		if err != nil {
 			return err
 		}
-		for _, d := range channels {
-			if !d.Status.Settled() || !d.Recorded {
-				return nil
-			}
+	}
+	channels, err := t.channels(h.ID)
+	if err != nil || h.Origin == Closed {
+		return err
+	}
+	for _, d := range channels {
+		if !d.Status.Settled() || !d.Recorded || d.Waits() {
+			return nil
 		}
-		return t.shut(h)
+	}
+	return t.shut(h)
+}
+
+// Again has a channel that waits sent once more: an intent of its own, committed under a fresh id, takes its place, with the same key
+// and bytes. No ticket knows that one, so nobody else can have it. ErrNotFound: nothing waits there.
+func (s *Store) Again(ref Ref, channel, id string) error {
+	return s.write(true, func(t *tx) error {
+		h, err := t.head(ref)
+		if err != nil {
+			return err
+		}
+		d, err := t.channel(h.ID, channel)
+		switch {
+		case err != nil:
+			return err
+		case h.Origin == Closed || !d.Waits():
+			return fmt.Errorf("%w: nothing of %s waits on channel %q", ErrNotFound, h.ID, channel)
+		}
+		content, err := t.get(bodiesBucket, channelKey(h.ID, ""))
+		if err != nil {
+			return err
+		}
+		body, err := t.get(bodiesBucket, channelKey(h.ID, channel))
+		if err != nil {
+			return err
+		}
+		in := h.Intent
+		in.ID, in.After, in.At, in.Content = id, h.ID, time.Now(), bytes.Clone(content)
+		in.Boot, in.Clock, in.Token, in.Nonce, in.Agent = "", 0, 0, "", ""
+		in.Channels = map[string]Delivery{channel: {Type: d.Type, AtMostOnce: d.AtMostOnce, Body: bytes.Clone(body), Lost: true}}
+		t.insert(in, Committed)
+		return t.decide(h, map[string]Status{channel: Discarded})
 	})
 }
 

@@ -69,6 +69,17 @@
 //   - On an at_most_once channel Begin refuses any channel but a pending one. What is found as sending after a crash is never
 //     sent again: it is parked for a person. So is an intent whose channel this outbox knows an attempt of, of the same run under
 //     another intent, of which nobody knows whether it arrived: Redis lost that one. A retry is a person's word, and is sent.
+//   - What Redis has lost is sent on an at_most_once channel only if nobody can have begun it: the channel is pending here, which Begin
+//     would have changed before the first byte; the intent is committed, and nobody can have taken it over (above); and the last round
+//     found no other daemon's attempt on its ticket. What a round cannot see is a repeated notify, or a retry, on another host that sent
+//     since the last round and that Redis lost together with the intent.
+//   - Any other is kept for a person (Keep): parked in this outbox alone, open, listed, with its content, without limit of time. On this
+//     host retry, settle and discard decide about it, whether the ticket is gone, or was begun anew and has nothing to decide about, or
+//     has something that the same call decides. Discarded is a fact here and changes no ticket. Settled is a receipt, which comes to the
+//     ticket, and makes one that is gone anew, in INIT. Retried, it is an intent of its own (Again) that no ticket knows, which waits
+//     if the ticket tells the same meanwhile, else is sent once and becomes a receipt; if nobody knows whether that one arrived, or it
+//     was given up, it is kept again. When the ticket comes back, it is told that the channel is parked, and what is decided there
+//     holds here.
 //   - What two intents of one run say on one channel is gone about by one at a time, so the second finds the first one's receipt.
 //   - Whether a channel is at_most_once is frozen on the ticket with the content. A host that adopts or retries it under another
 //     configuration keeps to that.

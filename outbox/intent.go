@@ -84,4 +84,9 @@ type Delivery struct {
 	Error      string    `json:"error,omitempty"`
 	Recorded   bool      `json:"recorded,omitempty"` // the settled status is on the ticket
 	Taken      []string  `json:"taken,omitempty"`    // recipients that have it, while others have not
+	Lost       bool      `json:"lost,omitempty"`     // no ticket knows of it: Keep and Again
 }
+
+// Waits reports whether a person must decide here, because Redis lost the intent: no ticket says that it waits, and only this outbox
+// has the content.
+func (d *Delivery) Waits() bool { return d.Lost && (d.Status == Parked || d.Status == Dead) }

@@ -7,7 +7,8 @@
 -- under way: the ticket fell back. One that settles nothing is told only by the run of the daemon whose attempt it was.
 -- ARGV  17 status  18 when, ms of the host's clock  19 error; when sent, who did not get it all the same, or empty  20 flow and
 --       21 asset of a ticket that is made anew for a receipt  22 this run of the daemon
--- Reply {OK, '1' if the ticket needs nothing more from this intent, else '0', 'applied', 'replayed' or 'superseded', from, to}
+-- Reply {OK, '1' if the ticket needs nothing more from this intent, else '0', 'applied', 'replayed', 'superseded' or 'lost' (the ticket
+--       does not know the intent), from, to}
 
 local status, at = ARGV[17], ARGV[18]
 local t = redis.call('HMGET', TICKET, 'state', 'intent', 'intents', field('delivery'), field('attempt'), 'run', 'token',
@@ -38,7 +39,7 @@ end
 if not current and not (known and run) then
   -- Of another run, or lost: a fact, if anything, that moves nothing.
   if status ~= 'sent' then
-    return {OK, '1', 'superseded', state or '', state or ''}
+    return {OK, '1', run and 'lost' or 'superseded', state or '', state or ''}
   end
   if not run then
     receipt('receipt_before', t[11], 'of run ' .. RUN)

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/picketd/picket/outbox"
+)
+
+func init() {
+	contract["G10 what Redis lost is this host's alone if nobody can have begun it"] = lostIsSole
+	contract["G10 a person decides here about what Redis lost"] = lostIsDecided
+}
+
+// lostIsSole: b has a copy, as after a repeated notify there.
+func lostIsSole(t *testing.T, s *store) {
+	f := s.fleet(t)
+	a, b := f.frozen("host-a"), f.frozen("host-b")
+	if err := a.sign(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		then func(TicketID)
+		want bool
+	}{
+		{"nobody", func(TicketID) {}, true},
+		{"b sends", func(id TicketID) { deliver(t, b, id, "pager", "", outbox.Go) }, false},
+		{"b does not know", func(id TicketID) { deliver(t, b, id, "pager", outbox.Unknown, outbox.Go) }, false},
+		{"b was refused", func(id TicketID) { deliver(t, b, id, "pager", outbox.Pending, outbox.Go) }, true},
+	} {
+		k, _ := claimed(t, a, "sole "+c.name, "t")
+		in := notified(t, a, k, "pager")
+		c.then(k.Ticket)
+		if _, err := a.heedSome(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		a.redis.Del(t.Context(), a.keys.ticket(k.Ticket))
+		if _, err := a.heedSome(t.Context(), nil); err != nil { // it says nothing now
+			t.Fatal(err)
+		}
+		q := attempt(a, k.Ticket, in, "pager", 1)
+		if got := verdict(t, a, q, outbox.Lost); got.Sole != c.want {
+			t.Errorf("%s: it is this host's alone: %v", c.name, got.Sole)
+		}
+		if q.At = time.Now().Add(-time.Hour); verdict(t, a, q, outbox.Lost).Sole {
+			t.Errorf("%s: others may have taken over what is older than this run", c.name)
+		}
+	}
+}
+
+// lostIsDecided: pager was begun, Redis lost the ticket, and what is known of it waits in the outbox.
+func lostIsDecided(t *testing.T, s *store) {
+	told := &auditLog{}
+	e := s.fleet(t).frozen("host-a", func(c *Config) { c.Audit = told.add })
+	for _, c := range []struct {
+		name string
+		do   func(Resolution) (Ticket, error)
+		kind AuditKind
+		want outbox.Status
+		is   outbox.Status // in the outbox
+		open int           // intents afterwards
+		due  bool
+	}{
+		{"retry", func(r Resolution) (Ticket, error) { return e.Retry(t.Context(), r) }, AuditRetried, outbox.Pending, outbox.Discarded, 1, true},
+		{"settle", func(r Resolution) (Ticket, error) { return e.Settle(t.Context(), r) }, AuditSettled, outbox.Sent, outbox.Sent, 1, true},
+		{"discard", func(r Resolution) (Ticket, error) { return e.Discard(t.Context(), r) }, AuditDiscarded, outbox.Discarded, outbox.Discarded, 0, false},
+	} {
+		for _, anew := range []bool{false, true} { // the ticket was begun anew
+			asset := c.name
+			if anew {
+				asset += " anew"
+			}
+			k, _ := claimed(t, e, asset, "t")
+			id := k.Ticket
+			ref := outbox.Ref{Ticket: id.String(), ID: notified(t, e, k, "pager")}
+			e.redis.Del(t.Context(), e.keys.ticket(id), e.keys.log(id), e.keys.lock(id.Asset))
+			o := outcome(id, ref.ID, "pager", 1, outbox.Parked)
+			_, err := e.Outcome(t.Context(), o)
+			if err := errors.Join(err, e.box.Keep(o)); err != nil {
+				t.Fatal(err)
+			}
+			if last := told.got[len(told.got)-1]; last.Kind != AuditParked {
+				t.Errorf("%s: the audit has %+v", asset, last)
+			}
+			if anew {
+				claimed(t, e, asset, "t")
+			}
+			r := Resolution{Ticket: id, By: "1/0", Reason: "by hand"}
+			ticket, err := c.do(r)
+			if err != nil || ticket.State != Init || !anew && ticket.Delivery["pager"].Status != c.want {
+				t.Errorf("%s: got %+v, %v", asset, ticket, err)
+			}
+			if last := told.got[len(told.got)-1]; last.Kind != c.kind || last.Ticket != id || last.Agent != "1/0" || !strings.HasPrefix(last.Reason, "by hand (") {
+				t.Errorf("%s: the audit has %+v", asset, last)
+			}
+			intents, err := e.box.Ticket(id.String())
+			open, due := 0, false
+			for _, in := range intents {
+				d := in.Channels["pager"]
+				if in.Origin != outbox.Closed {
+					open++
+					due = due || !d.Status.Settled() || !d.Recorded
+				}
+				if in.ID == ref.ID && d.Status != c.is {
+					t.Errorf("%s: it is %s here", asset, d.Status)
+				}
+			}
+			if err != nil || open != c.open || due != c.due {
+				t.Errorf("%s: %d are open, due %v, %v", asset, open, due, err)
+			}
+			var illegal *TransitionError
+			if _, err := c.do(r); !errors.Is(err, ErrTicketNotFound) && !errors.As(err, &illegal) {
+				t.Errorf("%s: decided twice: %v", asset, err)
+			}
+			if anew {
+				letGo(t, e, id.Asset)
+			}
+		}
+	}
+}
+
+// TestG10_ADecisionOnTheTicketHoldsForWhatWaitsHere, when the ticket is back, or has another notification.
+func TestG10_ADecisionOnTheTicketHoldsForWhatWaitsHere(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	e, b := f.frozen("host-a"), f.frozen("host-b")
+	k, _ := claimed(t, e, "back", "t")
+	id := k.Ticket
+	ref := outbox.Ref{Ticket: id.String(), ID: notified(t, e, k, "pager")}
+	back := stand(t, e, id)
+	e.redis.Del(t.Context(), e.keys.ticket(id))
+	if err := e.box.Keep(outcome(id, ref.ID, "pager", 1, outbox.Parked)); err != nil {
+		t.Fatal(err)
+	}
+	back()
+	if err := e.sweepHints(t.Context()); err != nil || ticketOf(t, e, id).Delivery["pager"].Status != outbox.Parked {
+		t.Errorf("the ticket that is back does not say that it waits: %v", err)
+	}
+	if _, err := b.Settle(t.Context(), Resolution{Ticket: id, By: "1/0", Reason: "it did"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.heedSome(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if in, err := e.box.Get(ref); err != nil || in.Origin != outbox.Closed || in.Channels["pager"].Status != outbox.Sent {
+		t.Errorf("it still waits: %s, %+v, %v", in.Origin, in.Channels, err)
+	}
+}
