@@ -82,6 +82,7 @@ func (s *Store) Again(ref Ref, channel, id string) error {
 // one; nil is before the first and after the last.
 func (s *Store) Sendable(from []byte, limit int) (all []Intent, next []byte, err error) {
 	err = s.view(func(t *tx) error {
+		all, next = nil, nil
 		c := t.Bucket(orderBucket).Cursor()
 		for _, origin := range []Origin{Adopted, Committed} { // as they are sorted
 			start := []byte(origin)
@@ -108,6 +109,7 @@ func (s *Store) Sendable(from []byte, limit int) (all []Intent, next []byte, err
 // Soon returns the intents of which a channel is due by then, without content and bodies, the soonest first, at most limit.
 func (s *Store) Soon(by time.Time, limit int) (all []Intent, err error) {
 	err = s.view(func(t *tx) error {
+		all = nil
 		seen := map[string]bool{}
 		c := t.Bucket(dueBucket).Cursor()
 		for k, v := c.First(); k != nil && len(all) < limit; k, v = c.Next() {

@@ -51,11 +51,7 @@ func (s *Store) dueOnce(now time.Time, limit int) (due []Due, next time.Time, er
 	err = s.viewOnce(func(t *tx) error {
 		c := t.Bucket(dueBucket).Cursor()
 		for k, v := c.First(); k != nil; k, v = c.Next() {
-			ticket, err := unseal(dueBucket, k, v)
-			if err != nil {
-				return err
-			}
-			d, err := parseDue(k, ticket)
+			d, err := parseDue(k, v)
 			if err != nil {
 				return err
 			}
@@ -77,6 +73,7 @@ func (s *Store) dueOnce(now time.Time, limit int) (due []Due, next time.Time, er
 // Newest returns what became due last of what is due by now, at most limit.
 func (s *Store) Newest(now time.Time, limit int) (due []Due, err error) {
 	err = s.view(func(t *tx) error {
+		due = nil
 		c := t.Bucket(dueBucket).Cursor()
 		k, v := c.Seek(stamp(nil, now.Add(1)))
 		if k == nil {

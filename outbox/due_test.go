@@ -6,6 +6,7 @@ package outbox
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
@@ -170,4 +171,21 @@ func TestChanged_IsSignalledForWhatIsDueSooner(t *testing.T) {
 	expect("Postpone to sooner", true, s.Postpone(in.Ref, "ops", at.Add(time.Second)))
 	expect("Adopt", false, s.Adopt(other)) // it is due now, years after what Due said
 	expect("Recorded", false, s.Recorded(in.Ref, "ops"))
+}
+
+// TestNewestIsDueFromItsEnd: both say the same of a channel.
+func TestNewestIsDueFromItsEnd(t *testing.T) {
+	t.Parallel()
+	s := setup(t)
+	for range 5 {
+		if err := s.Adopt(newIntent("web-01/w48")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	due, _, err := s.Due(time.Now(), 10)
+	newest, newestErr := s.Newest(time.Now(), 10)
+	slices.Reverse(newest)
+	if err != nil || newestErr != nil || len(due) != 5 || !slices.Equal(newest, due) {
+		t.Errorf("due are %v, %v, and from the end %v, %v", due, err, newest, newestErr)
+	}
 }

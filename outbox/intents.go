@@ -162,6 +162,7 @@ func (s *Store) Get(ref Ref) (in Intent, err error) {
 // Heads returns intents without channels, content and bodies, in the order of refs; of one that is not there, an empty one.
 func (s *Store) Heads(refs []Ref) (all []Intent, err error) {
 	err = s.view(func(t *tx) error {
+		all = nil
 		for _, ref := range refs {
 			h, err := t.head(ref)
 			switch {

@@ -95,7 +95,12 @@ func dueKey(at time.Time, id, channel string) []byte {
 	return append(stamp(nil, at), channelKey(id, channel)...)
 }
 
-func parseDue(k, ticket []byte) (Due, error) {
+// parseDue takes a record of what is due apart.
+func parseDue(k, v []byte) (Due, error) {
+	ticket, err := unseal(dueBucket, k, v)
+	if err != nil {
+		return Due{}, err
+	}
 	if len(k) > 8 {
 		if id, channel, ok := strings.Cut(string(k[8:]), "\x00"); ok {
 			return Due{Ref: Ref{Ticket: string(ticket), ID: id}, Channel: channel, At: unstamp(k)}, nil
