@@ -91,7 +91,7 @@ func (j *job) assess(ctx context.Context) (result, error) {
 	var out result
 	if j.a.plan.assess != nil {
 		if out, err = j.ownResult(ctx, j.a.plan.assess, j.a.config.Step.Assess.OKExit); err == nil && out.State != stateHighRisk {
-			err = toldError(out.Facts)
+			err = contradiction(out)
 		}
 	} else {
 		out, err = j.decide(e)
@@ -116,6 +116,17 @@ func (j *job) assess(ctx context.Context) (result, error) {
 	}
 	out.Facts, err = merged(out.Facts, addition)
 	return out, err
+}
+
+// contradiction is what a command's facts say against its verdict of no high risk.
+func contradiction(out result) error {
+	var f struct {
+		HighRisk any `json:"high_risk"`
+	}
+	if err := json.Unmarshal(out.Facts, &f); err == nil && f.HighRisk == true {
+		return fmt.Errorf("its state is %s, and its facts say that the risk is high", out.State)
+	}
+	return toldError(out.Facts)
 }
 
 // decide evaluates the condition.

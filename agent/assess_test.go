@@ -404,13 +404,20 @@ func TestFiguresAndDigest(t *testing.T) {
 	}
 }
 
-// TestACommandThatTellsOfAnErrorHasNotDecided, unless it says that the risk is high.
-func TestACommandThatTellsOfAnErrorHasNotDecided(t *testing.T) {
+// TestACommandThatContradictsItselfHasNotDecided, unless its state says that the risk is high.
+func TestACommandThatContradictsItselfHasNotDecided(t *testing.T) {
 	t.Parallel()
-	for state, refused := range map[string]bool{stateFinished: true, stateHighRisk: false} {
-		j := jobOn(t, fmt.Sprintf("[step.assess]\ncommand = [\"echo\", '{\"state\": %q, \"facts\": {\"error\": \"no answer\"}}']\n", state))
-		if out, err := j.assess(t.Context()); (err != nil) != refused || out.State != state {
-			t.Errorf("%s: %+v, %v", state, out, err)
+	for out, refused := range map[string]bool{
+		`{"state": "FINISHED", "facts": {"error": "no answer"}}`:        true,
+		`{"state": "FINISHED", "facts": {"high_risk": true}}`:           true,
+		`{"state": "FINISHED", "facts": {"high_risk": false}}`:          false,
+		`{"state": "FINISHED"}`:                                         false,
+		`{"state": "HIGH_RISK_FOUND", "facts": {"error": "no answer"}}`: false,
+		`{"state": "HIGH_RISK_FOUND", "facts": {"high_risk": false}}`:   false,
+	} {
+		j := jobOn(t, fmt.Sprintf("[step.assess]\ncommand = [\"echo\", '%s']\n", out))
+		if got, err := j.assess(t.Context()); (err != nil) != refused {
+			t.Errorf("%s: %+v, %v", out, got, err)
 		}
 	}
 }

@@ -151,6 +151,11 @@ func (f figures) sentence() string {
 		return "nothing found"
 	case 1:
 		said, upTo = "1 finding", ""
+		if f.Critical > 0 {
+			said = "1 critical finding"
+		} else if f.High > 0 {
+			said = "1 high finding"
+		}
 	}
 	if f.Unknown > 0 {
 		said += fmt.Sprintf(", %d of unknown severity", f.Unknown)
