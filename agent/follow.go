@@ -69,7 +69,8 @@ func (j *job) follow(ctx context.Context, call func(context.Context) error) erro
 	}
 }
 
-// transient says whether an error of the API passes by itself: the daemon restarts or is gone for a while, or its Redis is.
+// transient says whether an error of the API passes by itself: the daemon restarts or is gone for a while, or its Redis is, or the
+// user has too much under way.
 func transient(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, fs.ErrPermission) {
 		return false
@@ -82,7 +83,7 @@ func transient(err error) bool {
 		return true // a connection that broke, or could not be made
 	}
 	switch p.Code {
-	case client.StoreUnavailable, client.OutboxUnavailable, client.Draining, client.TooManyClaims, client.Internal:
+	case client.StoreUnavailable, client.OutboxUnavailable, client.Draining, client.TooManyClaims, client.TooManyCalls, client.Internal:
 		return true
 	}
 	return false

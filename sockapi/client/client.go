@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -53,13 +54,23 @@ func New(socketPath string, options ...Option) *Client {
 	return c
 }
 
+// dial connects. While the socket's queue is full, which the kernel says at once, it tries again for followFor at most.
 func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	var d net.Dialer
-	conn, err := d.DialContext(ctx, "unix", c.socket)
-	if err != nil && ctx.Err() == nil {
-		return nil, unreachable{err}
+	for start := time.Now(); ; {
+		conn, err := d.DialContext(ctx, "unix", c.socket)
+		if err == nil || ctx.Err() != nil {
+			return conn, err
+		}
+		if !errors.Is(err, syscall.EAGAIN) || time.Since(start) > followFor {
+			return nil, unreachable{err}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(followPause):
+		}
 	}
-	return conn, err
 }
 
 // unreachable is an ErrUnreachable that keeps its cause.

@@ -270,3 +270,47 @@ func TestLeaf(t *testing.T) {
 		t.Errorf("it imports %v", got)
 	}
 }
+
+// TestFullQueueIsWaitedFor: a call waits for its place when the socket's queue is full, as others' connections can make it.
+func TestFullQueueIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	socket := filepath.Join(t.TempDir(), "s")
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := os.NewFile(uintptr(fd), socket)
+	defer file.Close()
+	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: socket}), syscall.Listen(fd, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		c, err := net.Dial("unix", socket)
+		if errors.Is(err, syscall.EAGAIN) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := New(socket).Claims(t.Context())
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		t.Fatalf("the call has not waited: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	ln, err := net.FileListener(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") })}
+	go func() { _ = server.Serve(ln) }()
+	defer server.Close()
+	if err := <-done; err != nil {
+		t.Errorf("the call failed: %v", err)
+	}
+}
