@@ -333,9 +333,17 @@ class _Connection(http.client.HTTPConnection):
         self._path = path
 
     def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
+        end = time.monotonic() + FOLLOW_SECONDS
+        while True:
+            self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self.sock.settimeout(self.timeout)
+            try:
+                return self.sock.connect(self._path)
+            except BlockingIOError:  # the socket's queue is full
+                self.sock.close()
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.02)
 
 
 def _path(resource: str, asset: str, task: str) -> str:

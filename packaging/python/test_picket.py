@@ -4,7 +4,9 @@
 
 import datetime
 import os
+import socket
 import tempfile
+import threading
 import time
 import unittest
 
@@ -88,6 +90,24 @@ class ClientTest(unittest.TestCase):
             with self.client.claim(self.asset, "t"):
                 1 / 0
         self.client.claim(self.asset, "t").release()
+
+    def test_a_full_queue_is_waited_for(self):
+        with tempfile.TemporaryDirectory() as d, socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as first:
+            path = os.path.join(d, "s")
+            listener.bind(path)
+            listener.listen(0)
+            first.connect(path)
+
+            def serve():
+                listener.accept()[0].close()
+                with listener.accept()[0] as conn:
+                    conn.recv(4096)
+                    conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+            server = threading.Timer(0.1, serve)
+            server.start()
+            self.assertEqual(picket.Client(path).status(), {})
+            server.join()
 
     def test_nobody_listens(self):
         with self.assertRaises(picket.Unreachable):
