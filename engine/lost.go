@@ -85,7 +85,7 @@ func (e *Engine) decideOne(in outbox.Intent, channel string, d outbox.Delivery, 
 func ticketless(id TicketID, in outbox.Intent) Ticket {
 	t := Ticket{
 		ID: id, Flow: DefaultFlow, State: Init, Run: in.Run, Intent: in.ID, CreatedAt: in.At, UpdatedAt: time.Now().Truncate(time.Millisecond).UTC(),
-		Delivery: map[string]Delivery{},
+		Steps: map[string]Step{}, Delivery: map[string]Delivery{},
 	}
 	for name, d := range in.Channels {
 		t.Delivery[name] = Delivery{Status: d.Status, Attempts: int64(d.Attempts), At: d.At.Truncate(time.Millisecond).UTC()}
