@@ -50,6 +50,7 @@ test: ## Install what the tests need, lint, and run all tests with the race dete
 	.ci/deps
 	$(MAKE) --no-print-directory lint
 	CGO_ENABLED=1 go test -race -shuffle=on -parallel 4 $(TESTFLAGS) ./...
+	go test -shuffle=on $(TESTFLAGS) ./agent/findings
 	packaging/systemd-test/run
 
 .PHONY: test-systemd

@@ -233,6 +233,7 @@ func TestOddValues(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
+	notRaced(t)
 	t.Parallel()
 	var many collector
 	for i := range maxFindings {

@@ -169,6 +169,7 @@ func TestEPSSRefused(t *testing.T) {
 
 // TestEPSSMemory: a day's table takes 16 bytes a row. It is not parallel, for it looks at the heap.
 func TestEPSSMemory(t *testing.T) {
+	notRaced(t)
 	const rows = 300_000
 	var content bytes.Buffer
 	content.WriteString("#model_version:v1,score_date:2025-11-20T00:00:00+0000\ncve,epss,percentile\n")

@@ -13,6 +13,7 @@ import (
 // TestWhatMultipliesIsBounded: a few bytes of input stand for many of memory, or each of many names, rules and groups could be
 // compared with every other one. Each of these is read in one pass, or is over a limit.
 func TestWhatMultipliesIsBounded(t *testing.T) {
+	notRaced(t)
 	t.Parallel()
 	many := func(n int, each string) string { return strings.TrimSuffix(strings.Repeat(each, n), ",") }
 	var names strings.Builder

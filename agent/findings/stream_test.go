@@ -46,6 +46,7 @@ func (r *repeat) Read(p []byte) (int, error) {
 
 // TestMemoryIsBounded reads outputs far larger than the memory they may take. It is not parallel, for it looks at the heap.
 func TestMemoryIsBounded(t *testing.T) {
+	notRaced(t)
 	const (
 		n     = 150
 		large = 100 << 10 // so each input has 15 MB
@@ -95,5 +96,14 @@ func TestMemoryIsBounded(t *testing.T) {
 		if grown := int64(peak) - int64(before.HeapAlloc); grown > most {
 			t.Errorf("%s: took %d MiB of memory for an input of %d MiB", format, grown>>20, n*large>>20)
 		}
+	}
+}
+
+// notRaced skips a test of one goroutine over megabytes under the race detector, which has nothing to find there and takes ten times
+// as long; make test runs it without.
+func notRaced(t *testing.T) {
+	t.Helper()
+	if raced {
+		t.Skip("the race detector has nothing to find here: make test runs it without")
 	}
 }
