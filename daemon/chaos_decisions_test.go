@@ -69,10 +69,16 @@ func TestG10_Chaos(t *testing.T) {
 		h.config.Outbox.RetryFirst, h.config.Outbox.RetryMax = Duration(500*time.Millisecond), Duration(time.Second)
 		h.start(t, "")
 	}
-	enough, stop := context.WithTimeout(t.Context(), chaosTime(t, 10*time.Second))
+	enough, stop := context.WithCancel(t.Context())
 	defer stop()
 	d.enough = enough
 	var working sync.WaitGroup
+	working.Go(func() { // on a busy machine longer, until there is something to tell of
+		defer stop()
+		for end := time.Now().Add(chaosTime(t, 10*time.Second)); time.Now().Before(end) || d.decided() == 0 && time.Now().Before(end.Add(time.Minute)); {
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
 	working.Go(d.torment)
 	for i := range 4 {
 		working.Go(func() {
@@ -154,6 +160,12 @@ func (d *decisions) look() {
 			one.known = now
 		}
 	}
+}
+
+func (d *decisions) decided() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.all)
 }
 
 func (d *decisions) unknown() (n int) {

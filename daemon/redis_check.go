@@ -20,14 +20,14 @@ func (r RedisConfig) check(k *checker) {
 	known := slices.Contains([]string{Standalone, Sentinel, Cluster}, r.Mode)
 	k.demand(known, "redis.mode", "%q is not known: write standalone, sentinel or cluster", r.Mode)
 	k.demand(len(r.Addrs) > 0, "redis.addrs", "is empty: write host:port or unix:///path")
-	k.demand(r.Mode != Standalone || len(r.Addrs) <= 1, "redis.addrs",
-		"has %d addresses, but redis.mode is standalone: write one, or set redis.mode to sentinel or cluster", len(r.Addrs))
 	for i, addr := range r.Addrs {
 		if err := checkAddr(addr, r.Mode); err != nil {
 			k.demand(false, "redis.addrs", "%q %v", withoutSecrets(addr), err)
 		}
 		k.demand(slices.Index(r.Addrs, addr) == i, "redis.addrs", "%q stands there twice", withoutSecrets(addr))
 	}
+	k.demand(r.Mode != Standalone || len(r.Addrs) <= 1, "redis.addrs",
+		"has %d addresses, but redis.mode is standalone: write one, or set redis.mode to sentinel or cluster", len(r.Addrs))
 	k.demand(r.Mode != Sentinel || r.Master != "", "redis.master", "is missing: write the name under which the Sentinels know the master")
 	k.demand(r.Mode == Sentinel || !known || r.Master == "", "redis.master", "is for redis.mode = \"sentinel\" only: take it away")
 	k.demand(r.Mode == Sentinel || !known || r.Sentinel == RedisLogin{}, "redis.sentinel", "is for redis.mode = \"sentinel\" only: take it away")

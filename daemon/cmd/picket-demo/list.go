@@ -86,7 +86,7 @@ func list(ctx context.Context, s *stage, hook *receiver, examples string) error 
 func scanConfig(examples, port string) (config, how string) {
 	online := fmt.Sprintf("[step.online]\ntcp = [%s]\n", port)
 	if _, err := exec.LookPath("nmap"); err != nil {
-		return online + fmt.Sprintf("[step.vuln]\nfile = %q\nparse = \"findings\"\n", filepath.Join(examples, "reports", "{{.Asset}}.json")),
+		return online + fmt.Sprintf("[step.vuln]\nfile = %q\nmax_age = \"36500d\"\nparse = \"findings\"\n", filepath.Join(examples, "reports", "{{.Asset}}.json")),
 			"picket run is the agent that comes with Picket. It connects to each asset, and takes over what a scanner has reported (with nmap installed, it would scan)"
 	}
 	return online + fmt.Sprintf(`[step.vuln]
