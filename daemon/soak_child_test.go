@@ -153,6 +153,11 @@ func hostileAgent(ctx context.Context, socket string) {
 	}
 	body := "POST /v1/claims HTTP/1.1\r\nHost: p\r\nContent-Length: 1048576\r\n\r\n" + strings.Repeat("x", 1<<20-1)
 	note := client.NotificationRequest{Title: "t", Text: "x", Severity: "low", Facts: big}
+	connects := func(int) { // and goes away at once
+		if conn, err := net.Dial("unix", socket); err == nil {
+			_ = conn.Close()
+		}
+	}
 	var work sync.WaitGroup
 	for _, one := range []struct {
 		times int
@@ -162,6 +167,7 @@ func hostileAgent(ctx context.Context, socket string) {
 		{300, request("GET /v1/tickets/fat/" + theTask + " HTTP/1.1\r\nHost: p\r\n\r\n")},
 		{200, request("POST /v1/nowhere HTTP/1.1\r\nHost: p\r\nContent-Length: 9\r\n\r\n")},
 		{200, request("")},
+		{4, connects},
 		{8, func(int) { _, _ = c.Tickets(ctx, client.TicketQuery{Limit: 1000}) }},
 		{16, func(int) { _, _ = c.History(ctx, "flood-0", theTask) }},
 		{4, func(int) { _, _ = c.Status(ctx) }},

@@ -280,10 +280,10 @@ const (
 // settled waits for the ticket to leave NOTIFYING, at most wait. That Redis does not answer ends the wait: accepted it is.
 func (e *Engine) settled(ctx context.Context, id TicketID, wait time.Duration) error {
 	again := e.Rest(ctx)
-	waiting := e.waits.Add(1)
+	e.waits.Add(1)
 	defer e.waits.Add(-1)
 	until := time.Now().Add(wait)
-	for pause := settledFirst; ; pause = min(2*pause, settledMost*time.Duration(1+waiting/settledCalls)) {
+	for pause := settledFirst; ; pause = min(2*pause, settledMost*time.Duration(1+e.waits.Load()/settledCalls)) {
 		left := time.Until(until)
 		if left <= 0 {
 			return again()
@@ -299,6 +299,5 @@ func (e *Engine) settled(ctx context.Context, id TicketID, wait time.Duration) e
 		if err != nil || State(s.fields["state"]) != Notifying {
 			return again()
 		}
-		waiting = e.waits.Load()
 	}
 }

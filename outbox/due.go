@@ -75,12 +75,11 @@ func (s *Store) Newest(now time.Time, limit int) (due []Due, err error) {
 	err = s.view(func(t *tx) error {
 		due = nil
 		c := t.Bucket(dueBucket).Cursor()
-		k, v := c.Seek(stamp(nil, now.Add(1)))
-		if k == nil {
-			k, v = c.Last()
-		} else {
-			k, v = c.Prev()
+		back := c.Prev
+		if k, _ := c.Seek(stamp(nil, now.Add(1))); k == nil {
+			back = c.Last
 		}
+		k, v := back()
 		for ; k != nil && len(due) < limit; k, v = c.Prev() {
 			d, err := parseDue(k, v)
 			if err != nil {

@@ -97,6 +97,7 @@ type listener struct {
 	budgets *budgets
 	log     *slog.Logger
 	refused refusals
+	paced   arrivals
 
 	once sync.Once
 }
@@ -125,7 +126,31 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-var errTooManyConns = errors.New("the user has too many connections")
+var (
+	errTooManyConns = errors.New("the user has too many connections")
+	errTooFast      = errors.New("the user connects too often")
+)
+
+// arrivals bounds how often a user connects, before anything that costs more is asked about the peer: who connects in a loop takes
+// little of Accept's time, so the others do not wait in the kernel's queue. Its user is Accept alone.
+type arrivals struct {
+	since time.Time
+	byUID map[uint32]int
+}
+
+// arrivalSlice is the time in which a user may make arrivalsMost connections: 1,000 a second.
+const (
+	arrivalSlice = 100 * time.Millisecond
+	arrivalsMost = 100
+)
+
+func (a *arrivals) admit(uid uint32, now time.Time) bool {
+	if a.byUID == nil || now.Sub(a.since) >= arrivalSlice {
+		a.since, a.byUID = now, map[uint32]int{}
+	}
+	a.byUID[uid]++
+	return a.byUID[uid] <= arrivalsMost
+}
 
 // full answers a connection for which there is no slot, whatever it asks.
 var full = func() []byte {
@@ -138,6 +163,13 @@ func (l *listener) admit(raw net.Conn) (*conn, error) {
 	if !ok {
 		return nil, errors.New("the listener is not a Unix socket")
 	}
+	uid, err := uidOf(unix)
+	if err != nil {
+		return nil, err
+	}
+	if !l.paced.admit(uid, time.Now()) {
+		return nil, l.refuse(raw, errTooFast)
+	}
 	peer, err := peerOf(unix)
 	if err != nil {
 		return nil, err
@@ -145,11 +177,16 @@ func (l *listener) admit(raw net.Conn) (*conn, error) {
 	who := party{peer.Account(), l.limits.trusted(peer)}
 	if !l.limits.enter(who) {
 		closeProcess(peer)
-		_ = raw.SetWriteDeadline(time.Now().Add(time.Second)) // its buffer is empty: it takes that at once
-		_, _ = raw.Write(full)
-		return nil, errTooManyConns
+		return nil, l.refuse(raw, errTooManyConns)
 	}
 	return &conn{UnixConn: unix, peer: peer, who: who, limits: l.limits, budgets: l.budgets}, nil
+}
+
+// refuse answers a connection that is not wanted, and returns why.
+func (l *listener) refuse(raw net.Conn, why error) error {
+	_ = raw.SetWriteDeadline(time.Now().Add(time.Second)) // its buffer is empty: it takes that at once
+	_, _ = raw.Write(full)
+	return why
 }
 
 // Close stops Accept. It is idempotent.

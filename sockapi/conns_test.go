@@ -10,7 +10,9 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/sockapi/client"
@@ -151,4 +153,44 @@ func (s *scripted) Accept() (net.Conn, error) {
 		return c, nil
 	}
 	return s.Listener.Accept()
+}
+
+// TestArrivalsArePaced: one user's loop of connections is refused beyond a rate, another's connection is not, and the loop's user is
+// let in again a moment later.
+func TestArrivalsArePaced(t *testing.T) {
+	t.Parallel()
+	var a arrivals
+	now := time.Now()
+	for i := range 3 * arrivalsMost {
+		if got, want := a.admit(1000, now), i < arrivalsMost; got != want {
+			t.Fatalf("connection %d is admitted: %v", i, got)
+		}
+	}
+	if !a.admit(1001, now) || !a.admit(1000, now.Add(arrivalSlice)) {
+		t.Error("another user, or the same one later, is refused")
+	}
+}
+
+// TestFloodOfConnectionsIsRefused, and whoever is refused is told to come again.
+func TestFloodOfConnectionsIsRefused(t *testing.T) {
+	t.Parallel()
+	socket, accepted, _ := accepting(t, newLimits(10_000, 10_000))
+	go func() {
+		for c := range accepted {
+			_ = c.Close()
+		}
+	}()
+	for range 100 * arrivalsMost {
+		c, err := net.Dial("unix", socket)
+		if err != nil {
+			continue // the kernel's queue is full
+		}
+		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		status, _ := bufio.NewReader(c).ReadString('\n')
+		_ = c.Close()
+		if strings.Contains(status, " 429 ") {
+			return
+		}
+	}
+	t.Error("10,000 connections in a row are all admitted")
 }

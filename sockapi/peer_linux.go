@@ -34,6 +34,21 @@ func peerOf(c *net.UnixConn) (engine.Peer, error) {
 	return peer, nil
 }
 
+// uidOf asks the kernel for the peer's uid alone.
+func uidOf(c *net.UnixConn) (uid uint32, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0, fmt.Errorf("cannot tell the peer: %w", err)
+	}
+	var cred *unix.Ucred
+	var failed error
+	err = raw.Control(func(fd uintptr) { cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	if err = errors.Join(err, failed); err != nil {
+		return 0, fmt.Errorf("cannot tell the peer: %w", err)
+	}
+	return cred.Uid, nil
+}
+
 func peerOfSocket(socket int) (engine.Peer, error) {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {

@@ -70,7 +70,7 @@ func parseTrivy(src *source, into *collector) error {
 	case !t.seen:
 		return errors.New(`it has none of "SchemaVersion", "Results" and "ClusterName"`)
 	case t.targets == 0 && meta.unknown() && packaged(kind):
-		return errors.New("Trivy knew neither the operating system nor any package: nothing was scanned")
+		return errors.New("it knows neither the operating system nor any package: nothing was scanned")
 	}
 	into.madeAt(created)
 	if kind == "container_image" {
