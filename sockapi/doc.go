@@ -7,6 +7,7 @@
 //
 //	listen_linux.go  the socket, bound where nobody can reach it before it has its mode and group
 //	peer_linux.go    who calls: uid, pid and pidfd from the kernel, once per connection, never from the request
+//	conn.go          one connection: its peer, its deadlines, what its call holds
 //	conns.go         how many connections there may be, in all and of one user; beside them, those of root and admins
 //	router.go        the path as it was sent: no cleaning, no redirects, each segment decoded by itself
 //	routes.go        the table of all calls: what each takes and answers, and who may call it
