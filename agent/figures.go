@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -98,7 +99,14 @@ func toldError(facts json.RawMessage) error {
 
 // readFigures reads the figures that a program says itself, beside its findings. A figure that is none is an error: it would be
 // passed over.
+//
+// So is null, which a filter makes of an answer that did not come: what was not asked is not false.
 func readFigures(m members) (f figureForm, err error) {
+	for _, name := range []string{"kev", "kev_ids", "epss", "max_cvss", "top_cvss"} {
+		if string(bytes.TrimSpace(m[name])) == "null" {
+			return f, fmt.Errorf("%q is null: a command that could not ask fails, or leaves it out", name)
+		}
+	}
 	for name, v := range map[string]*int{
 		"count": &f.Count, "critical": &f.Critical, "high": &f.High, "medium": &f.Medium, "low": &f.Low, "info": &f.Info, "unknown": &f.Unknown,
 		"omitted": &f.Omitted,

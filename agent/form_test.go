@@ -61,6 +61,7 @@ func TestFactsOfIntelAreCheckedBeforeTheyAreRecorded(t *testing.T) {
 	j := jobOn(t, "")
 	for text, want := range map[string]string{
 		`{"kev": "yes"}`:                  `"kev" must be true or false`,
+		`{"kev": null, "epss": null}`:     `"kev" is null: a command that could not ask fails, or leaves it out`,
 		`{"KEV": true}`:                   `"KEV" in facts must be written "kev"`,
 		`{"epss": "0.9"}`:                 `"epss" must be a number from 0 to 1`,
 		`{"epss": 90}`:                    `"epss" is 90, and must be a number from 0 to 1`,
