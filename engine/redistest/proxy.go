@@ -6,11 +6,15 @@ package redistest
 import (
 	"errors"
 	"net"
+	"net/netip"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // FaultProxy stands between clients and one server and puts faults in the way. It understands plain RESP; of TLS it only
@@ -23,6 +27,7 @@ type FaultProxy struct {
 
 	mu       sync.Mutex // guards what follows
 	listener net.Listener
+	kept     *os.File // the port while nobody listens there
 	links    map[*link]struct{}
 	delay    time.Duration
 	frozen   chan struct{} // closes at Thaw; nil: not frozen
@@ -53,6 +58,9 @@ func Proxy(t testing.TB, target string) *FaultProxy {
 	t.Cleanup(func() {
 		p.Refuse()
 		p.wg.Wait()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.givePortLocked()
 	})
 	return p
 }
@@ -74,8 +82,34 @@ func (p *FaultProxy) Refuse() {
 	if p.listener != nil {
 		_ = p.listener.Close()
 		p.listener = nil
+		p.keepPortLocked()
 	}
 	p.cutLocked()
+}
+
+// keepPortLocked binds the port without listening: connections to it are refused, and no other server takes it meanwhile.
+func (p *FaultProxy) keepPortLocked() {
+	addr, err := netip.ParseAddrPort(p.addr)
+	if err != nil {
+		return
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: int(addr.Port()), Addr: addr.Addr().As4()}); err != nil {
+		_ = unix.Close(fd)
+		return
+	}
+	p.kept = os.NewFile(uintptr(fd), "kept port")
+}
+
+func (p *FaultProxy) givePortLocked() {
+	if p.kept != nil {
+		_ = p.kept.Close()
+		p.kept = nil
+	}
 }
 
 // Restore accepts connections again after Refuse.
@@ -83,6 +117,7 @@ func (p *FaultProxy) Restore() {
 	p.t.Helper()
 	p.mu.Lock()
 	listening := p.listener != nil
+	p.givePortLocked()
 	p.mu.Unlock()
 	if listening {
 		return

@@ -6,6 +6,7 @@ package redistest
 import (
 	"bufio"
 	"context"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -201,4 +202,25 @@ func TestReadValueTakesOneWholeValue(t *testing.T) {
 			t.Errorf("%q: %q, %v", value, got, err)
 		}
 	}
+}
+
+// TestProxyKeepsItsPort: while it refuses connections nobody else can listen there.
+func TestProxyKeepsItsPort(t *testing.T) {
+	t.Parallel()
+	p := Proxy(t, Start(t).SocketPath())
+	p.Refuse()
+	if c, err := net.Dial("tcp", p.Addr()); err == nil {
+		_ = c.Close()
+		t.Error("a connection is accepted")
+	}
+	if ln, err := net.Listen("tcp", p.Addr()); err == nil {
+		_ = ln.Close()
+		t.Error("another server has taken the port")
+	}
+	p.Restore()
+	c, err := net.Dial("tcp", p.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close()
 }
