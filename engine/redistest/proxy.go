@@ -102,6 +102,7 @@ func (p *FaultProxy) keepPortLocked() {
 		_ = unix.Close(fd)
 		return
 	}
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 0) // or the next one that has it would share the port
 	p.kept = os.NewFile(uintptr(fd), "kept port")
 }
 
