@@ -207,8 +207,12 @@ func TestReceiptOfASupersededIntentIsTold(t *testing.T) {
 			return sentResult
 		}, one("slow"), one("other"))
 		ref := w.put("w48", "slow", "other")
+		var asked atomic.Bool
 		w.ask(func(a outbox.Attempt) (outbox.Answer, error) {
 			if a.Channel == "other" {
+				if !asked.Swap(true) { // the slow one begins first
+					return outbox.Answer{Verdict: outbox.Busy, Wait: time.Second}, nil
+				}
 				return outbox.Answer{Verdict: outbox.Superseded}, nil
 			}
 			return outbox.Answer{Verdict: outbox.Go}, nil

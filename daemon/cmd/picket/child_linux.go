@@ -121,13 +121,14 @@ func onTerminal() bool {
 }
 
 // suspend answers Ctrl-Z: it stops the command with all its descendants, so that nothing works on unguarded, and then this
-// process, and returns when that goes on. Where no shell could let it go on, it does nothing.
+// process, and returns when that goes on, with the command still stopped: SIGCONT lets it go on. Where no shell could let it go on, it does nothing.
 func (ch *child) suspend() {
 	if orphaned() {
 		return
 	}
 	ch.signal(unix.SIGSTOP)
 	_ = unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGSTOP) // this very thread, so that it does not run on before it stops
+	ch.signal(unix.SIGSTOP)                                   // the shell has let all of the group go on
 }
 
 // orphaned reports whether no parent in this session looks after this process' group (POSIX: orphaned process group).

@@ -101,8 +101,8 @@ func (g *guard) attend(ch *child, clock *agent.Alarm, signals <-chan os.Signal, 
 		}
 		if sig == syscall.SIGTSTP && g.lost == "" {
 			ch.suspend()
-			// The command stood still as well, so its claim may be looked at anew before the deadline is.
-			s, sig = g.look(time.Second, 0), syscall.SIGCONT
+			// The command stands still as well, so its claim may be looked at anew before the deadline is.
+			s, sig = g.look(5*time.Second, 0), syscall.SIGCONT
 			g.deadline = max(g.deadline, s.Deadline)
 			clock.Set(g.deadline)
 		}
