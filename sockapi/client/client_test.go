@@ -163,16 +163,20 @@ func TestDrainingIsFollowed(t *testing.T) {
 // TestDrainingHasAnEnd: a context that ends, ends the following, and a Retry-After beyond all patience is not followed.
 func TestDrainingHasAnEnd(t *testing.T) {
 	t.Parallel()
-	after := "0"
-	c := setup(t, func(w http.ResponseWriter, _ *http.Request) { answerProblem(w, Draining, "Retry-After", after) })
+	c := setup(t, func(w http.ResponseWriter, r *http.Request) {
+		after := "0"
+		if r.URL.Path == "/v1/status" {
+			after = "3600"
+		}
+		answerProblem(w, Draining, "Retry-After", after)
+	})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := c.Claims(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
-	after = "3600"
 	var p *Problem
-	if _, err := c.Claims(t.Context()); !errors.As(err, &p) || p.Code != Draining {
+	if _, err := c.Status(t.Context()); !errors.As(err, &p) || p.Code != Draining {
 		t.Errorf("got %v", err)
 	}
 }
