@@ -16,9 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/sockapi/client"
+
+	"github.com/picketd/picket/engine/process"
 )
 
 // TestG8_ChaosOfRestarts restarts a daemon again and again while all hangs that can: a receiver that never answers, a peer that has
@@ -137,7 +138,7 @@ func beats(ctx context.Context, t *testing.T, c *client.Client) {
 // watches is an agent that knows for how long it may rely on its claim by watching it alone, as picket exec does.
 func watches(ctx context.Context, t *testing.T, c *client.Client) {
 	defer c.CloseIdleConnections()
-	sent := engine.Boottime()
+	sent := process.Boottime()
 	got, err := c.Claim(ctx, client.ClaimRequest{Asset: "watched", Task: theTask})
 	if err != nil {
 		t.Error(err)
@@ -152,12 +153,12 @@ func watches(ctx context.Context, t *testing.T, c *client.Client) {
 		if err == nil {
 			deadline = max(deadline, sent+time.Duration(seen.TrustedMS)*time.Millisecond)
 		}
-		left := deadline - engine.Boottime()
+		left := deadline - process.Boottime()
 		if left <= 0 {
 			t.Errorf("a watched claim cannot be relied upon any more: %v", err)
 			return
 		}
-		sent = engine.Boottime()
+		sent = process.Boottime()
 		call, cancel := context.WithTimeout(ctx, left)
 		seen, err = c.WatchClaim(call, seen.ID, max(left/2, 50*time.Millisecond))
 		cancel()

@@ -21,6 +21,8 @@ import (
 	"github.com/picketd/picket/notifier"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi"
+
+	"github.com/picketd/picket/engine/process"
 )
 
 // engineGrace is for the engine's last calls to Redis when it stops.
@@ -107,7 +109,7 @@ func (d *Daemon) startParts(context.Context) error {
 	send, err = notifier.New(notifier.Config{
 		Outbox: d.outbox, Channels: d.channels, Attempt: eng.Attempt, Outcome: eng.Outcome,
 		RetryFirst: time.Duration(d.config.Outbox.RetryFirst), RetryMax: time.Duration(d.config.Outbox.RetryMax),
-		GiveUp: time.Duration(d.config.Outbox.GiveUp), Boottime: engine.Boottime, Version: Version().Version,
+		GiveUp: time.Duration(d.config.Outbox.GiveUp), Boottime: process.Boottime, Version: Version().Version,
 		Output: d.output, Logger: d.log, Registry: d.registry,
 	})
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-redsync/redsync/v4"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/picketd/picket/engine/process"
 )
 
 // How many claims are taken up again at a time, and the pause before those about which Redis said nothing are asked for again.
@@ -87,7 +89,7 @@ func (e *Engine) revive(r record) *claim {
 		started: r.Started, status: Held, ended: make(chan struct{}), writes: newTurnstile(),
 	}
 	if r.PID != 0 && r.Status == "" {
-		if p, err := OpenProcess(r.PID); err == nil && p.StartTime() == r.Start {
+		if p, err := process.Open(r.PID); err == nil && p.StartTime() == r.Start {
 			c.process = p
 		} else if err == nil {
 			p.Close()

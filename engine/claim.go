@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
+
+	"github.com/picketd/picket/engine/process"
 )
 
 // claim is a claim of this daemon. What is above the mutex never changes.
@@ -29,8 +31,8 @@ type claim struct {
 	heartbeat time.Duration
 	maxHold   time.Duration
 	since     time.Time
-	started   time.Duration // on CLOCK_BOOTTIME
-	process   *Process      // that is watched, or nil
+	started   time.Duration    // on CLOCK_BOOTTIME
+	process   *process.Process // that is watched, or nil
 
 	size   atomic.Int64   // bytes of the ticket as it was last read; -1: not known
 	writes turnstile      // held by the one write that is under way

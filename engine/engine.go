@@ -18,6 +18,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/process"
 )
 
 // Channel is what the engine knows of a configured channel.
@@ -185,10 +187,10 @@ func New(c Config) (*Engine, error) {
 		renewed: redsync.New(goredis.NewPool(c.Urgent)),
 		keys:    keyspace{c.Prefix},
 		runID:   rand.Text(),
-		boot:    bootID(),
+		boot:    process.BootID(),
 		log:     c.Logger,
 		metrics: m,
-		now:     Boottime,
+		now:     process.Boottime,
 		margin:  max(c.TTL/5, 200*time.Millisecond),
 		calls:   newCalls(),
 		adopted: make(chan struct{}),

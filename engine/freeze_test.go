@@ -16,6 +16,8 @@ import (
 
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/process"
 )
 
 const freezeEnv = "PICKET_TEST_FREEZE" // the address of Redis, for the process that is frozen
@@ -88,7 +90,7 @@ func TestG10_NobodySendsAloneWhatAnotherMayHaveTakenOver(t *testing.T) {
 	e := f.frozen("host-a", func(c *Config) { c.TTL = time.Minute })
 	e.pace.every = time.Second // for a sign to be answered
 	skipped := time.Duration(0)
-	e.now = func() time.Duration { return Boottime() + skipped }
+	e.now = func() time.Duration { return process.Boottime() + skipped }
 	k, _ := claimed(t, e, "old", "t")
 	in := notified(t, e, k, "ops")
 

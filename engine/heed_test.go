@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/process"
 )
 
 func init() {
@@ -180,7 +182,7 @@ func TestG10_OnlyWhatTheTicketNamedLatelyIsSentAlone(t *testing.T) {
 	t.Parallel()
 	f, server := setup(t)
 	e := f.frozen("host-a", func(c *Config) { c.TTL = time.Hour })
-	at := Boottime()
+	at := process.Boottime()
 	e.now = func() time.Duration { return at }
 	e.pace.every = time.Second
 	if err := e.sign(t.Context()); err != nil {

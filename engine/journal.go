@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/picketd/picket/engine/process"
 )
 
 // record is what the journal remembers of a claim. The times are on CLOCK_BOOTTIME.
@@ -73,11 +75,11 @@ var (
 //
 // all returns what is to be in it, for the case that somebody damages the file meanwhile.
 func openJournal(folder string, all func() []record) (*journal, []record, time.Duration, error) {
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return nil, nil, 0, fmt.Errorf("cannot tell this boot from others: %w", err)
+	boot := process.BootID()
+	if boot == "" {
+		return nil, nil, 0, errors.New("cannot tell this boot from others: the kernel names none")
 	}
-	path := filepath.Join(folder, "claims-"+string(boot[:36])+".db")
+	path := filepath.Join(folder, "claims-"+boot+".db")
 	others, _ := filepath.Glob(filepath.Join(folder, "claims-*.db"))
 	for _, other := range others {
 		if other != path {

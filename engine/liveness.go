@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/picketd/picket/engine/process"
 )
 
 // The bounds of heartbeat and max_hold in a request.
@@ -22,7 +24,7 @@ const (
 // liveness decides what a claim's life hangs on, and opens the process. The caller closes it.
 //
 // Neither pid nor heartbeat: the connecting process. A heartbeat alone: no process. A pid: that process, of the same user.
-func (e *Engine) liveness(r *ClaimRequest) (*Process, error) {
+func (e *Engine) liveness(r *ClaimRequest) (*process.Process, error) {
 	if r.Heartbeat != 0 && (r.Heartbeat < heartbeatMin || r.Heartbeat > heartbeatMax) {
 		return nil, &InvalidError{"heartbeat", fmt.Sprintf("must be from %s to %s", span(heartbeatMin), span(heartbeatMax))}
 	}
@@ -35,9 +37,9 @@ func (e *Engine) liveness(r *ClaimRequest) (*Process, error) {
 	case r.PID != 0 && r.Peer.Foreign:
 		return nil, &InvalidError{"pid", "means nothing from a process that cannot be shown to be of this host's namespaces: leave it out, or give a heartbeat"}
 	case r.PID != 0:
-		p, err := OpenProcess(r.PID)
+		p, err := process.Open(r.PID)
 		switch {
-		case errors.Is(err, ErrNoProcess):
+		case errors.Is(err, process.ErrNone):
 			return nil, &InvalidError{"pid", "there is no such process: name one that lives"}
 		case err != nil:
 			return nil, fmt.Errorf("cannot watch the process: %w", err)
@@ -67,7 +69,7 @@ func span(d time.Duration) string {
 	return s
 }
 
-func closeProcess(p *Process) {
+func closeProcess(p *process.Process) {
 	if p != nil {
 		p.Close()
 	}
@@ -77,14 +79,7 @@ func closeProcess(p *Process) {
 type processes struct {
 	*Engine
 	mu   sync.Mutex
-	byID map[processID]*watched
-}
-
-// processID tells a process from a later one with its pid. One that has no pid here, from another namespace, is known by its pidfd.
-type processID struct {
-	pid   int
-	start uint64
-	alien *process
+	byID map[process.ID]*watched
 }
 
 type watched struct {
@@ -93,14 +88,7 @@ type watched struct {
 }
 
 func newProcesses(e *Engine) *processes {
-	return &processes{Engine: e, byID: map[processID]*watched{}}
-}
-
-func idOf(p *Process) processID {
-	if p.PID() == 0 {
-		return processID{alien: p.process}
-	}
-	return processID{pid: p.PID(), start: p.StartTime()}
+	return &processes{Engine: e, byID: map[process.ID]*watched{}}
 }
 
 // add watches the claim's process, which now belongs to it. A claim whose process has ended meanwhile ends by that.
@@ -113,7 +101,7 @@ func (p *processes) add(c *claim) {
 	if c.lost() != nil { // and remove, which lets go of the process, was called or comes
 		return
 	}
-	id := idOf(c.process)
+	id := c.process.ID()
 	w := p.byID[id]
 	if w == nil {
 		w = &watched{claims: map[*claim]struct{}{}, idle: make(chan struct{})}
@@ -132,7 +120,7 @@ func (p *processes) remove(c *claim) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer c.process.Close()
-	id := idOf(c.process)
+	id := c.process.ID()
 	w := p.byID[id]
 	if w == nil {
 		return
@@ -143,7 +131,7 @@ func (p *processes) remove(c *claim) {
 	}
 }
 
-func (p *processes) watch(ctx context.Context, process *Process, id processID, w *watched) {
+func (p *processes) watch(ctx context.Context, process *process.Process, id process.ID, w *watched) {
 	defer process.Close()
 	select {
 	case <-ctx.Done():

@@ -3,6 +3,8 @@
 
 package engine
 
+import "github.com/picketd/picket/engine/process"
+
 // Nobody is the kernel's overflow uid: a user who has no number in this user namespace. No peer has it.
 const Nobody uint32 = 65534
 
@@ -10,8 +12,8 @@ const Nobody uint32 = 65534
 type Peer struct {
 	UID     uint32
 	PID     int
-	Groups  []uint32 // its groups when it connected
-	Process *Process // nil when it could not be opened
+	Groups  []uint32         // its groups when it connected
+	Process *process.Process // nil when it could not be opened
 
 	// Foreign: it cannot be shown to be of this host's PID and user namespaces. A pid that it names means nothing here, and its
 	// root is not this host's.

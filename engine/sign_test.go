@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/process"
 )
 
 // boxAt opens an outbox for a config.
@@ -96,7 +98,7 @@ func TestG9_AnOwnFormerRunIsNoClone(t *testing.T) {
 		t.Errorf("a run that nobody knows is answered %v", err)
 	}
 	skipped := next.pace.missed
-	next.now = func() time.Duration { return Boottime() + skipped }
+	next.now = func() time.Duration { return process.Boottime() + skipped }
 	if err := next.sign(t.Context()); err != nil || next.Identity() != nil {
 		t.Errorf("it did not sign again, and is a clone for ever: %v", err)
 	}

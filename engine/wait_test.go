@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/picketd/picket/engine/process"
 )
 
 func init() {
@@ -217,7 +219,7 @@ func otherNamespace(t *testing.T, s *store) {
 	}
 	kill := func() { _ = inner.Process.Kill(); _ = inner.Wait() }
 	t.Cleanup(kill)
-	p, err := OpenProcess(inner.Process.Pid)
+	p, err := process.Open(inner.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/picketd/picket/engine"
+
+	"github.com/picketd/picket/engine/process"
 )
 
 // userHZ is the unit of start times in /proc, in ticks a second (proc_pid_stat(5), fixed in the kernel's interface).
@@ -69,7 +71,7 @@ func peerOfSocket(socket int) (engine.Peer, error) {
 	pidfd, err := unix.GetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_PEERPIDFD)
 	switch {
 	case err == nil:
-		peer.Process, err = engine.ProcessFromFD(pidfd, peer.PID, peer.UID)
+		peer.Process, err = process.FromFD(pidfd, peer.PID, peer.UID)
 	case (errors.Is(err, unix.ENOPROTOOPT) || errors.Is(err, unix.EINVAL)) && peer.PID != 0:
 		peer.Process, err = openByPID(peer.PID, time.Duration(now.Nano()))
 	}
@@ -83,14 +85,14 @@ func peerOfSocket(socket int) (engine.Peer, error) {
 
 // openByPID opens the peer by its pid, where the kernel has no pidfd for it (before 6.5). A process that started after the
 // connection was accepted, at boot time now, has only the pid in common with the peer.
-func openByPID(pid int, now time.Duration) (*engine.Process, error) {
-	p, err := engine.OpenProcess(pid)
+func openByPID(pid int, now time.Duration) (*process.Process, error) {
+	p, err := process.Open(pid)
 	if err != nil {
 		return nil, err
 	}
 	if p.StartTime() > uint64(now/(time.Second/userHZ)) {
 		p.Close()
-		return nil, engine.ErrNoProcess
+		return nil, process.ErrNone
 	}
 	return p, nil
 }

@@ -17,6 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/picketd/picket/engine"
+
+	"github.com/picketd/picket/engine/process"
 )
 
 // TestMain lets the test binary stand in for an agent: with a socket in its environment it connects and waits to be killed.
@@ -127,7 +129,7 @@ func TestF25_ReusedPID(t *testing.T) {
 	p, err := openByPID(cmd.Process.Pid, time.Duration(now.Nano()))
 	must(t, err)
 	p.Close()
-	if _, err := openByPID(cmd.Process.Pid, time.Duration(now.Nano())-time.Minute); err != engine.ErrNoProcess {
+	if _, err := openByPID(cmd.Process.Pid, time.Duration(now.Nano())-time.Minute); err != process.ErrNone {
 		t.Errorf("got %v, want that there is no such process", err)
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Picket Authors
 
-package engine
+package process
 
 import (
 	"fmt"
@@ -22,8 +22,8 @@ func Boottime() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// bootID names this boot, in which alone what Boottime says can be compared; empty if the kernel does not tell.
-func bootID() string {
+// BootID names this boot, in which alone what Boottime says can be compared; empty if the kernel does not tell.
+func BootID() string {
 	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(b))
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Picket Authors
 
-package engine
+package process
 
 import (
 	"errors"
@@ -36,7 +36,7 @@ func childProcess(t *testing.T, name string, arg ...string) *exec.Cmd {
 
 func mustOpen(t *testing.T, pid int) *Process {
 	t.Helper()
-	p, err := OpenProcess(pid)
+	p, err := Open(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func mustOpen(t *testing.T, pid int) *Process {
 
 // openPolled opens a process as on a kernel that answers pidfd_open with this error.
 func openPolled(pid int, errno error) (*Process, error) {
-	return openProcess(pid, func(int, int) (int, error) { return -1, errno })
+	return open(pid, func(int, int) (int, error) { return -1, errno })
 }
 
 func wantAlive(t *testing.T, p *Process) {
@@ -78,14 +78,14 @@ func TestG7_ProcessEndsWhenItIsKilled(t *testing.T) {
 	_ = cmd.Process.Kill() // and not waited for: a zombie has ended
 	wantEnded(t, p)
 	wantEnded(t, p)
-	if _, err := OpenProcess(cmd.Process.Pid); !errors.Is(err, ErrNoProcess) {
+	if _, err := Open(cmd.Process.Pid); !errors.Is(err, ErrNone) {
 		t.Errorf("a zombie: %v", err)
 	}
-	if _, err := openPolled(cmd.Process.Pid, unix.ENOSYS); !errors.Is(err, ErrNoProcess) {
+	if _, err := openPolled(cmd.Process.Pid, unix.ENOSYS); !errors.Is(err, ErrNone) {
 		t.Errorf("a zombie, without pidfd: %v", err)
 	}
 	_ = cmd.Wait()
-	if _, err := OpenProcess(cmd.Process.Pid); !errors.Is(err, ErrNoProcess) {
+	if _, err := Open(cmd.Process.Pid); !errors.Is(err, ErrNone) {
 		t.Errorf("an ended process: %v", err)
 	}
 }
@@ -123,7 +123,7 @@ func TestG7_ProcessWithoutPidfdIsPolled(t *testing.T) {
 		_ = cmd.Process.Kill()
 		wantEnded(t, p)
 	}
-	for errno, want := range map[error]error{unix.ESRCH: ErrNoProcess, unix.EMFILE: unix.EMFILE} {
+	for errno, want := range map[error]error{unix.ESRCH: ErrNone, unix.EMFILE: unix.EMFILE} {
 		if p, err := openPolled(os.Getpid(), errno); !errors.Is(err, want) || p != nil {
 			t.Errorf("%v: %v", errno, err)
 		}
@@ -142,12 +142,12 @@ func TestF25_ReusedPIDIsNotTheProcess(t *testing.T) {
 	wantEnded(t, p)
 
 	// The pid changes hands while it is opened: the start time read before is another's.
-	other, err := openProcess(cmd.Process.Pid, unix.PidfdOpen)
+	other, err := open(cmd.Process.Pid, unix.PidfdOpen)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if err := other.describeByPID(procStat{start: other.StartTime() - 1}); !errors.Is(err, ErrNoProcess) {
+	if err := other.describeByPID(procStat{start: other.StartTime() - 1}); !errors.Is(err, ErrNone) {
 		t.Errorf("another start time before: %v", err)
 	}
 }
@@ -168,10 +168,10 @@ func TestOpenProcessRefusesWhatIsNoProcess(t *testing.T) {
 		t.Skip("the goroutine got the main thread")
 	}
 	for _, pid := range []int{0, -1, -unix.Getpid(), 1 << 30, thread} {
-		if p, err := OpenProcess(pid); !errors.Is(err, ErrNoProcess) || p != nil {
+		if p, err := Open(pid); !errors.Is(err, ErrNone) || p != nil {
 			t.Errorf("pid %d: %v", pid, err)
 		}
-		if p, err := openPolled(pid, unix.EINVAL); !errors.Is(err, ErrNoProcess) || p != nil {
+		if p, err := openPolled(pid, unix.EINVAL); !errors.Is(err, ErrNone) || p != nil {
 			t.Errorf("pid %d, without pidfd: %v", pid, err)
 		}
 	}
@@ -200,7 +200,7 @@ func TestHandlesShareOneProcess(t *testing.T) {
 func TestCloseEndsTheGoroutineAndThePidfd(t *testing.T) {
 	t.Parallel()
 	for name, openIt := range map[string]func(int) (*Process, error){
-		"pidfd":  OpenProcess,
+		"pidfd":  Open,
 		"polled": func(pid int) (*Process, error) { return openPolled(pid, unix.ENOSYS) },
 	} {
 		p, err := openIt(childProcess(t, "sleep", "1000").Process.Pid)
@@ -263,7 +263,7 @@ func threadCount(t *testing.T) int {
 }
 
 // The test runs itself again as a peer that connects, says one byte, and waits to be told to go.
-func TestProcessFromFDOfAPeer(t *testing.T) {
+func TestFromFDOfAPeer(t *testing.T) {
 	if path := os.Getenv("PICKET_TEST_PEER"); path != "" {
 		c, err := net.Dial("unix", path)
 		if err != nil {
@@ -279,7 +279,7 @@ func TestProcessFromFDOfAPeer(t *testing.T) {
 			t.Parallel()
 			cmd, conn := peerProcess(t, unshare)
 			cred, fd := peerOf(t, conn)
-			p, err := ProcessFromFD(fd, int(cred.Pid), cred.Uid)
+			p, err := FromFD(fd, int(cred.Pid), cred.Uid)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -301,7 +301,7 @@ func TestProcessFromFDOfAPeer(t *testing.T) {
 			_, _ = conn.Write([]byte{1})
 			wantEnded(t, p)
 			_ = cmd.Wait()
-			if p, err := ProcessFromFD(another, int(cred.Pid), cred.Uid); !errors.Is(err, ErrNoProcess) || p != nil {
+			if p, err := FromFD(another, int(cred.Pid), cred.Uid); !errors.Is(err, ErrNone) || p != nil {
 				t.Errorf("an ended peer: %v", err)
 			}
 			if _, err := unix.FcntlInt(uintptr(another), unix.F_GETFD, 0); !errors.Is(err, unix.EBADF) {
@@ -311,13 +311,13 @@ func TestProcessFromFDOfAPeer(t *testing.T) {
 	}
 }
 
-func TestProcessFromFDOfAnotherProcessIsRefused(t *testing.T) {
+func TestFromFDOfAnotherProcessIsRefused(t *testing.T) {
 	t.Parallel()
 	fd, err := unix.PidfdOpen(childProcess(t, "sleep", "1000").Process.Pid, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p, err := ProcessFromFD(fd, os.Getpid(), 0); !errors.Is(err, ErrNoProcess) || p != nil {
+	if p, err := FromFD(fd, os.Getpid(), 0); !errors.Is(err, ErrNone) || p != nil {
 		t.Errorf("a pid and a pidfd that do not belong together: %v", err)
 	}
 }
@@ -329,7 +329,7 @@ func peerProcess(t *testing.T, unshare bool) (*exec.Cmd, *net.UnixConn) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestProcessFromFDOfAPeer$")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestFromFDOfAPeer$")
 	cmd.Env = append(os.Environ(), "PICKET_TEST_PEER="+l.Addr().String())
 	if unshare {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID}

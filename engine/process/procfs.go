@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Picket Authors
 
-package engine
+package process
 
 import (
 	"bytes"
@@ -112,11 +112,11 @@ func sameUsers(pid int) bool {
 	return err != nil || ownErr != nil || theirs == ours
 }
 
-// readProc reads a file of a process. Its error is ErrNoProcess when there is none.
+// readProc reads a file of a process. Its error is ErrNone when there is none.
 func readProc(path string) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
-		return nil, ErrNoProcess
+		return nil, ErrNone
 	}
 	return b, err
 }

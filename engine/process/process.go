@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Picket Authors
 
-package engine
+package process
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoProcess says that a process does not exist or has ended.
-var ErrNoProcess = errors.New("no such process")
+// ErrNone says that a process does not exist or has ended.
+var ErrNone = errors.New("no such process")
 
 // pollEvery is how often a process without a pidfd is looked at.
 const pollEvery = 100 * time.Millisecond
@@ -24,12 +24,12 @@ const pollEvery = 100 * time.Millisecond
 // Where the kernel has none (before 5.3, or forbidden by a filter) the process is looked at every 100 ms, and known by its
 // start time. A Process is a handle: each is closed once, and the last one gives the pidfd back.
 type Process struct {
-	*process
+	*shared
 	close sync.Once
 }
 
-// process is what the handles share.
-type process struct {
+// shared is what the handles share.
+type shared struct {
 	pid     int
 	uid     uint32
 	start   uint64
@@ -46,11 +46,11 @@ type process struct {
 	waiting chan struct{} // closes when the goroutine behind Exited has ended; nil: it was never started
 }
 
-// OpenProcess opens a process by pid. A zombie and a thread count as no process. Errors: ErrNoProcess, or a pidfd or /proc
+// Open opens a process by pid. A zombie and a thread count as no process. Errors: ErrNone, or a pidfd or /proc
 // that cannot be had.
-func OpenProcess(pid int) (*Process, error) { return openProcess(pid, unix.PidfdOpen) }
+func Open(pid int) (*Process, error) { return open(pid, unix.PidfdOpen) }
 
-func openProcess(pid int, pidfdOpen func(pid, flags int) (int, error)) (*Process, error) {
+func open(pid int, pidfdOpen func(pid, flags int) (int, error)) (*Process, error) {
 	before, err := readProcStat(pid)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func openProcess(pid int, pidfdOpen func(pid, flags int) (int, error)) (*Process
 	fd, err := pidfdOpen(pid, 0)
 	switch {
 	case errors.Is(err, unix.ESRCH), errors.Is(err, unix.ENOENT): // the second of a thread, since 6.9
-		return nil, ErrNoProcess
+		return nil, ErrNone
 	case noPidfd(err):
 		fd = -1
 	case err != nil:
@@ -72,7 +72,7 @@ func openProcess(pid int, pidfdOpen func(pid, flags int) (int, error)) (*Process
 	return p, nil
 }
 
-func (p *process) describeByPID(before procStat) error {
+func (p *shared) describeByPID(before procStat) error {
 	status, err := readProcStatus(p.pid)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (p *process) describeByPID(before procStat) error {
 	}
 	// The same start time on both sides of the opening: the pid was not given to another process in between.
 	if status.pid != p.pid || after.start != before.start || p.gone() {
-		return ErrNoProcess
+		return ErrNone
 	}
 	return nil
 }
@@ -96,10 +96,10 @@ func noPidfd(err error) bool {
 		errors.Is(err, unix.EPERM) // what some filters of system calls answer
 }
 
-// ProcessFromFD makes a Process of a pidfd that the kernel gave for a peer (SO_PEERPIDFD), of the peer's pid in this
+// FromFD makes a Process of a pidfd that the kernel gave for a peer (SO_PEERPIDFD), of the peer's pid in this
 // namespace (0 when it cannot be seen from here) and of its uid. The pidfd belongs to it from then on, also when it fails.
-// Errors: ErrNoProcess, or a /proc that cannot be read.
-func ProcessFromFD(fd, pid int, uid uint32) (*Process, error) {
+// Errors: ErrNone, or a /proc that cannot be read.
+func FromFD(fd, pid int, uid uint32) (*Process, error) {
 	p := newProcess(pid, fd)
 	p.uid = uid
 	if err := p.describeByFD(fd); err != nil {
@@ -109,13 +109,13 @@ func ProcessFromFD(fd, pid int, uid uint32) (*Process, error) {
 	return p, nil
 }
 
-func (p *process) describeByFD(fd int) error {
+func (p *shared) describeByFD(fd int) error {
 	info, err := readPidfdInfo(fd)
 	if err != nil {
 		return err
 	}
 	if info.pid != p.pid {
-		return ErrNoProcess
+		return ErrNone
 	}
 	p.setNamespaces(info)
 	if p.pid != 0 {
@@ -127,55 +127,70 @@ func (p *process) describeByFD(fd int) error {
 	}
 	// Asked last: as long as the pidfd's process lives, the pid is its own, and so was the start time.
 	if p.gone() {
-		return ErrNoProcess
+		return ErrNone
 	}
 	return nil
 }
 
 func newProcess(pid, fd int) *Process {
-	p := &process{pid: pid, exited: make(chan struct{}), handles: 1}
+	p := &shared{pid: pid, exited: make(chan struct{}), handles: 1}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	if fd >= 0 {
 		_ = unix.SetNonblock(fd, true) // what makes os.NewFile hand it to the poller
 		p.pidfd = os.NewFile(uintptr(fd), "pidfd")
 	}
-	return &Process{process: p}
+	return &Process{shared: p}
 }
 
 // PID is the process' id in this PID namespace, 0 when it has none here.
-func (p *process) PID() int { return p.pid }
+func (p *shared) PID() int { return p.pid }
 
 // UID is the user to whom the process belonged when it was opened.
-func (p *process) UID() uint32 { return p.uid }
+func (p *shared) UID() uint32 { return p.uid }
 
 // StartTime is when the process started, in clock ticks (1/100 s) since boot. With the pid it tells a process from all
 // others of this boot. It is 0 when the process has no pid here.
-func (p *process) StartTime() uint64 { return p.start }
+func (p *shared) StartTime() uint64 { return p.start }
+
+// ID tells a process from a later one with its pid. One that has no pid here, from another namespace, is known by its pidfd.
+type ID struct {
+	pid   int
+	start uint64
+	alien *shared
+}
+
+// ID is comparable, and the same for all handles on a process.
+func (p *shared) ID() ID {
+	if p.pid == 0 {
+		return ID{alien: p}
+	}
+	return ID{pid: p.pid, start: p.start}
+}
 
 // Foreign says whether the process could not be shown to live in this PID namespace and this user namespace.
-func (p *process) Foreign() bool { return p.foreign }
+func (p *shared) Foreign() bool { return p.foreign }
 
 // Mapped says whether the process could not be shown to live in this user namespace.
-func (p *process) Mapped() bool { return p.mapped }
+func (p *shared) Mapped() bool { return p.mapped }
 
 // setNamespaces is told whether the process is one of this host. What cannot be read counts against it.
-func (p *process) setNamespaces(s procStatus) {
+func (p *shared) setNamespaces(s procStatus) {
 	p.mapped = p.pid == 0 || !sameUsers(p.pid)
 	p.foreign = p.mapped || s.nsPid != 1
 }
 
 // Retain returns another handle on the same process.
-func (p *process) Retain() *Process {
+func (p *shared) Retain() *Process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.handles++
-	return &Process{process: p}
+	return &Process{shared: p}
 }
 
 // Close gives the handle back; the last one ends what Exited started, and waits for it. It is idempotent.
 func (p *Process) Close() { p.close.Do(p.drop) }
 
-func (p *process) drop() {
+func (p *shared) drop() {
 	p.mu.Lock()
 	p.handles--
 	last, waiting := p.handles == 0, p.waiting
@@ -194,7 +209,7 @@ func (p *process) drop() {
 
 // Exited returns the channel that closes when the process has ended, be it a zombie still. It does not close any more once
 // the last handle is closed. The first call starts a goroutine that waits in the poller, without a thread of its own.
-func (p *process) Exited() <-chan struct{} {
+func (p *shared) Exited() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.waiting == nil && p.handles > 0 {
@@ -204,7 +219,7 @@ func (p *process) Exited() <-chan struct{} {
 	return p.exited
 }
 
-func (p *process) wait(done chan<- struct{}) {
+func (p *shared) wait(done chan<- struct{}) {
 	defer close(done)
 	if p.pidfd != nil && p.await() == nil {
 		close(p.exited)
@@ -226,7 +241,7 @@ func (p *process) wait(done chan<- struct{}) {
 
 // await returns nil when the process has ended. Its error says that the last handle is closed, or that the poller has no
 // room for the pidfd.
-func (p *process) await() error {
+func (p *shared) await() error {
 	conn, err := p.pidfd.SyscallConn()
 	if err != nil {
 		return err
@@ -235,10 +250,10 @@ func (p *process) await() error {
 }
 
 // gone says whether the process has ended.
-func (p *process) gone() bool {
+func (p *shared) gone() bool {
 	if p.pidfd == nil {
 		stat, err := readProcStat(p.pid)
-		return errors.Is(err, ErrNoProcess) || err == nil && (stat.ended || stat.start != p.start)
+		return errors.Is(err, ErrNone) || err == nil && (stat.ended || stat.start != p.start)
 	}
 	gone := false
 	if conn, err := p.pidfd.SyscallConn(); err == nil {
