@@ -28,14 +28,15 @@ const module = "github.com/picketd/picket"
 var arrows = map[string][]string{
 	"agent/strict":           {},
 	"agent/findings":         {"agent/strict"},
-	"engine":                 {"outbox"},
+	"engine":                 {"engine/process", "outbox"},
+	"engine/process":         {},
 	"engine/redistest":       {},
 	"outbox":                 {},
 	"notifier":               {"outbox"},
-	"sockapi":                {"agent/strict", "engine", "outbox", "sockapi/client"}, // of strict, which word may have been meant
+	"sockapi":                {"agent/strict", "engine", "engine/process", "outbox", "sockapi/client"}, // of strict, which word may have been meant
 	"sockapi/client":         {},
 	"agent":                  {"agent/findings", "agent/strict", "sockapi/client"},
-	"daemon":                 {"agent/strict", "engine", "notifier", "outbox", "sockapi", "sockapi/client"},
+	"daemon":                 {"agent/strict", "engine", "engine/process", "notifier", "outbox", "sockapi", "sockapi/client"},
 	"daemon/bench":           {"daemon", "outbox", "sockapi/client"},
 	"daemon/cmd/picket":      {"agent", "daemon", "sockapi/client"},
 	"daemon/cmd/picket-demo": {"sockapi/client"},
