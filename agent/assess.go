@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/plain"
 )
 
 // assessFacts are the inputs and the result of the decision, so that it can be explained later.
@@ -105,9 +106,9 @@ func (j *job) assess(ctx context.Context) (result, error) {
 	}
 	if len(told.Open) == 0 {
 		out.State = stateFinished
-		out.Summary = cutText(fmt.Sprintf("not told again: %s told it at %s; %s", told.Ticket, told.At.UTC().Format(moment), out.Summary), maxSummary)
+		out.Summary = plain.Cut(fmt.Sprintf("not told again: %s told it at %s; %s", told.Ticket, told.At.UTC().Format(moment), out.Summary), maxSummary)
 	}
-	addition, err := encode(map[string]any{"told_by": told})
+	addition, err := plain.JSON(map[string]any{"told_by": told})
 	if err != nil {
 		return result{}, err
 	}
@@ -150,13 +151,13 @@ func (j *job) decide(e evidence) (result, error) {
 		holds, err := c.evaluate(p, e)
 		f.Parts = append(f.Parts, judged{p.text, err == nil && holds, f.because(p.text)})
 	}
-	facts, err := encode(f)
+	facts, err := plain.JSON(f)
 	if err != nil {
 		return result{}, err
 	}
-	out := result{stateFinished, facts, cutText(strings.Join(append([]string{"no high risk: " + e.sentence()}, e.notes...), "; "), maxSummary)}
+	out := result{stateFinished, facts, plain.Cut(strings.Join(append([]string{"no high risk: " + e.sentence()}, e.notes...), "; "), maxSummary)}
 	if f.HighRisk {
-		out.State, out.Summary = stateHighRisk, cutText("high risk: "+f.reasons(), maxSummary)
+		out.State, out.Summary = stateHighRisk, plain.Cut("high risk: "+f.reasons(), maxSummary)
 	}
 	return out, nil
 }

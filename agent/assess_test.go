@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/plain"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -38,7 +39,7 @@ func jobOn(t *testing.T, config string, all ...findings.Finding) *job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts, err := encode(factsOf(findings.Report{Findings: all}))
+	facts, err := plain.JSON(factsOf(findings.Report{Findings: all}))
 	if err != nil {
 		t.Fatal(err)
 	}

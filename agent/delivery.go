@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/picketd/picket/plain"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -34,7 +35,7 @@ func deliveries(t client.Ticket) string {
 		d := t.Delivery[name]
 		one := name + ": " + d.Status
 		if d.Error != "" {
-			one += ": " + printable(d.Error)
+			one += ": " + plain.Line(d.Error, 0)
 		}
 		said = append(said, one)
 	}

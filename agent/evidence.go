@@ -14,6 +14,7 @@ import (
 	"slices"
 
 	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/plain"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -68,7 +69,7 @@ func fitting(all []findings.Finding, room int) (list []findings.Finding, omitted
 
 func filling(all []findings.Finding, room int) (list []findings.Finding, omitted int) {
 	for i, f := range all {
-		b, err := encode(f)
+		b, err := plain.JSON(f)
 		if room -= len(b) + 1; err != nil || room < 0 {
 			return all[:i], len(all) - i
 		}

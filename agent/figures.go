@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/plain"
 )
 
 // figures sum up all findings, those too for which the facts have no room.
@@ -92,7 +93,7 @@ func toldError(facts json.RawMessage) error {
 		Error any `json:"error"`
 	}
 	if err := json.Unmarshal(facts, &said); err == nil && said.Error != nil && said.Error != "" && said.Error != false {
-		return fmt.Errorf("its facts tell of an error: %s", cutText(printable(fmt.Sprint(said.Error)), 1024))
+		return fmt.Errorf("its facts tell of an error: %s", plain.Line(fmt.Sprint(said.Error), 1024))
 	}
 	return nil
 }

@@ -8,9 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"time"
 
+	"github.com/picketd/picket/again"
+	"github.com/picketd/picket/plain"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -25,7 +26,7 @@ const (
 )
 
 // errUnavailable says that the daemon or Redis was away for longer than followFor.
-var errUnavailable = errors.New("a call was repeated for " + about(followFor))
+var errUnavailable = errors.New("a call was repeated for " + plain.About(followFor))
 
 // errSilent says that the daemon, or what runs before it in the kernel, took a call and did not answer. It may be frozen.
 var errSilent = fmt.Errorf("%w: it takes calls and has not answered one for %s", client.ErrUnreachable, callTimeout)
@@ -64,7 +65,7 @@ func (j *job) follow(ctx context.Context, call func(context.Context) error) erro
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(min(backoff(followStep, n), 5*time.Second)):
+		case <-time.After(again.Backoff(n+1, followStep, 5*time.Second)):
 		}
 	}
 }
@@ -96,13 +97,4 @@ func isLost(err error) bool {
 	}
 	p, ok := errors.AsType[*client.Problem](err)
 	return ok && IsLost(p.Code)
-}
-
-// backoff is the pause after the nth failure, from 0: it doubles, and half of it is chance.
-func backoff(first time.Duration, n int) time.Duration {
-	d := min(first<<min(n, 20), backoffMax)
-	if d <= 0 {
-		d = backoffMax
-	}
-	return d/2 + rand.N(d/2+1)
 }

@@ -11,6 +11,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/picketd/picket/plain"
 )
 
 // maxNested is how deep a document may be nested; the API takes less.
@@ -88,7 +90,7 @@ func (f form) value(d *json.Decoder, path string, depth int) error {
 }
 
 func (f form) name(path, name string, again bool) error {
-	shown := fmt.Sprintf("%q", cutText(printable(name), 64))
+	shown := fmt.Sprintf("%q", plain.Line(name, 64))
 	if path != "" {
 		shown += " in " + strings.TrimPrefix(path, ".")
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/picketd/picket/agent/findings"
 	"github.com/picketd/picket/agent/strict"
+	"github.com/picketd/picket/plain"
 )
 
 // oldCatalogue is the age from which a catalogue is warned about: CISA adds to its own several times a week, FIRST publishes
@@ -120,7 +121,7 @@ func (j *job) intel(ctx context.Context) (result, error) {
 		k.ask(&f, id)
 	}
 	f.Findings, f.Omitted = fitting(all, maxAnnotated)
-	facts, err := encode(f)
+	facts, err := plain.JSON(f)
 	return result{stateChecked, facts, f.sentence()}, err
 }
 

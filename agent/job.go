@@ -16,7 +16,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/picketd/picket/again"
 	"github.com/picketd/picket/agent/strict"
+	"github.com/picketd/picket/plain"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -159,7 +161,7 @@ func (j *job) perform(step string, c StepConfig, work func(context.Context) (res
 		if _, never := errors.AsType[permanent](err); never || attempt >= c.Retries || j.tried(step) {
 			return failed
 		}
-		pause := backoff(time.Duration(c.Backoff), attempt)
+		pause := again.Backoff(attempt+1, time.Duration(c.Backoff), backoffMax)
 		j.lease.expect(pause)
 		select {
 		case <-time.After(pause):
@@ -191,13 +193,13 @@ func (j *job) try(step string, timeout time.Duration, work func(context.Context)
 func (j *job) record(step string, out result) error {
 	for _, n := range j.next {
 		if n.Step == step && !slices.Contains(n.States, out.State) {
-			return permanent{fmt.Errorf("its state is %q, and must be %s", printable(out.State), strings.Join(n.States, " or "))}
+			return permanent{fmt.Errorf("its state is %q, and must be %s", plain.Line(out.State, 0), strings.Join(n.States, " or "))}
 		}
 	}
 	var r client.StepResponse
 	err := j.follow(j.lease.ctx, func(ctx context.Context) (err error) {
 		r, err = j.a.client.Step(ctx, j.claim.ID, client.StepRequest{
-			Step: step, State: out.State, Facts: out.Facts, Summary: cutText(printable(out.Summary), maxSummary),
+			Step: step, State: out.State, Facts: out.Facts, Summary: plain.Line(out.Summary, maxSummary),
 		})
 		return err
 	})
@@ -214,7 +216,7 @@ func (j *job) record(step string, out result) error {
 
 // fail records a failure and returns it as a *stepError, or what kept it from being recorded.
 func (j *job) fail(ctx context.Context, step string, cause error) error {
-	text := cutText(printable(cause.Error()), maxSummary)
+	text := plain.Line(cause.Error(), maxSummary)
 	j.log.Warn("a step failed", "step", step, "error", text)
 	var r client.FailureResponse
 	err := j.follow(ctx, func(ctx context.Context) (err error) {
@@ -259,7 +261,7 @@ func (j *job) finish() error {
 	}
 	var t client.Ticket
 	err := j.follow(j.lease.ctx, func(ctx context.Context) (err error) {
-		t, err = j.a.client.Finish(ctx, j.claim.ID, cutText(summary, maxSummary))
+		t, err = j.a.client.Finish(ctx, j.claim.ID, plain.Cut(summary, maxSummary))
 		return err
 	})
 	if err == nil {
@@ -276,7 +278,7 @@ func (j *job) command(ctx context.Context, c *command, okExit []int, limit int64
 	}
 	var ticket []byte
 	if !scanner {
-		if ticket, err = encode(j.ticket); err != nil {
+		if ticket, err = plain.JSON(j.ticket); err != nil {
 			return permanent{err}
 		}
 	}

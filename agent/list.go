@@ -11,6 +11,8 @@ import (
 	"io"
 	"strings"
 	"unicode"
+
+	"github.com/picketd/picket/plain"
 )
 
 const (
@@ -86,7 +88,7 @@ func ReadList(r io.Reader) (List, error) {
 			addrs, reason = []string{asset}, CheckAsset(asset)
 		}
 		if reason != "" {
-			l.Bad = append(l.Bad, BadLine{n, cutText(printable(asset), maxAsset), reason})
+			l.Bad = append(l.Bad, BadLine{n, plain.Line(asset, maxAsset), reason})
 			continue
 		}
 		for _, a := range addrs {

@@ -23,7 +23,7 @@ func TestReadList(t *testing.T) {
 	for _, b := range l.Bad {
 		lines = append(lines, b.Line)
 	}
-	if want := []int{7, 8, 10, 11, 12}; !slices.Equal(lines, want) || l.Bad[3].Text != "ab" || len(l.Bad[1].Text) > maxAsset {
+	if want := []int{7, 8, 10, 11, 12}; !slices.Equal(lines, want) || l.Bad[3].Text != "a b" || len(l.Bad[1].Text) > maxAsset {
 		t.Errorf("bad lines: %v, want %v", l.Bad, want)
 	}
 	if _, err := ReadList(strings.NewReader("\xff\xfea\x00\n\x00")); err == nil || !strings.Contains(err.Error(), "UTF-16") {

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"strings"
 	"text/template"
-	"unicode"
 
 	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/plain"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -69,11 +69,11 @@ func (j *job) notification() (client.NotificationRequest, error) {
 	sent := sentFacts{figures: e.figures, Because: v.Because, Digest: e.digest}
 	sent.Findings, _ = fitting(e.findings, maxSentFacts)
 	sent.Omitted = max(e.Count-len(sent.Findings), 0)
-	facts, err := encode(sent)
+	facts, err := plain.JSON(sent)
 	if err != nil {
 		return client.NotificationRequest{}, err
 	}
-	if title = cutText(printable(title), maxTitle); title == "" {
+	if title = plain.Line(title, maxTitle); title == "" {
 		title = "High risk on an asset"
 	}
 	n := client.NotificationRequest{Title: title, Text: text, Severity: j.a.config.Notification.Severity, Facts: facts}
@@ -93,7 +93,7 @@ func fittingText(t *template.Template, v announced) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		text = printableText(text)
+		text = plain.Text(text)
 		if left := v.Count - n; left > 0 && lists {
 			text += fmt.Sprintf("\n… and %d more", left)
 		}
@@ -101,20 +101,10 @@ func fittingText(t *template.Template, v announced) (string, error) {
 			if text == "" {
 				text = v.Because
 			}
-			return cutText(text, maxText), nil
+			return plain.Cut(text, maxText), nil
 		}
 		n = min(n-1, n*maxText/len(text)+1)
 	}
-}
-
-// printableText is text of several lines that steers nothing.
-func printableText(s string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD")))
 }
 
 // brief names the worst findings.
@@ -122,9 +112,9 @@ func (e evidence) brief() string {
 	if len(e.findings) == 0 {
 		return e.sentence()
 	}
-	worst := printable(e.findings[0].ID)
+	worst := plain.Line(e.findings[0].ID, 0)
 	if worst == "" {
-		worst = printable(e.findings[0].Title)
+		worst = plain.Line(e.findings[0].Title, 0)
 	}
 	if e.Count > 1 {
 		return fmt.Sprintf("%s and %d more", worst, e.Count-1)

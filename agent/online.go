@@ -17,6 +17,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/picketd/picket/plain"
 )
 
 // The states to which the steps lead.
@@ -175,7 +177,7 @@ func unroutable(addr netip.Addr) error {
 
 // result tells what the answers mean.
 func (f onlineFacts) result(c OnlineConfig, trouble error) (result, error) {
-	facts, err := encode(f)
+	facts, err := plain.JSON(f)
 	if err != nil {
 		return result{}, err
 	}
@@ -233,7 +235,7 @@ func resolve(ctx context.Context, find lookup, host string) ([]netip.Addr, error
 		if e, ok := errors.AsType[*net.DNSError](err); ok {
 			reason = e.Err
 		}
-		return nil, fmt.Errorf("cannot tell whether the asset is online: its name cannot be resolved (%s)", printable(reason))
+		return nil, fmt.Errorf("cannot tell whether the asset is online: its name cannot be resolved (%s)", plain.Line(reason, 0))
 	}
 	for i := range found {
 		found[i] = found[i].Unmap()

@@ -13,7 +13,8 @@ import (
 	"io"
 	"strings"
 	"sync/atomic"
-	"unicode"
+
+	"github.com/picketd/picket/plain"
 )
 
 const (
@@ -58,7 +59,7 @@ func logLines(r io.Reader, log func(string)) (last string) {
 	lines := bufio.NewReaderSize(r, maxLine)
 	for n, cut := 0, false; ; {
 		part, err := lines.ReadSlice('\n')
-		if line := printable(string(part)); line != "" && !cut {
+		if line := strings.ReplaceAll(plain.Text(string(part)), "\t", " "); line != "" && !cut {
 			last = line
 			if n++; n <= maxLines {
 				log(line)
@@ -71,29 +72,6 @@ func logLines(r io.Reader, log func(string)) (last string) {
 			return last
 		}
 	}
-}
-
-// printable makes one line of text that steers nothing: UTF-8, without control characters and spaces at its ends.
-func printable(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\t' || r == '\n' || r == '\r' || r == '\u2028' || r == '\u2029':
-			return ' '
-		case unicode.IsControl(r):
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-	return strings.TrimSpace(s)
-}
-
-// cutText cuts a text to a number of bytes, at a character's border.
-func cutText(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	const mark = "…"
-	return strings.ToValidUTF8(s[:most-len(mark)], "") + mark
 }
 
 // result is what a step has come to, as it is recorded, and the form in which a command says it.
@@ -127,7 +105,7 @@ func readOwn(r io.Reader) (result, error) {
 	case errors.Is(err, errBehind):
 		return result{}, err
 	case err != nil:
-		return result{}, fmt.Errorf("it is not %s (%s); for a scanner's own report set parse", form, printable(err.Error()))
+		return result{}, fmt.Errorf("it is not %s (%s); for a scanner's own report set parse", form, plain.Line(err.Error(), 0))
 	case out.State == "":
 		return result{}, fmt.Errorf("it has no state: %s is needed", form)
 	}
@@ -139,17 +117,6 @@ func readOwn(r io.Reader) (result, error) {
 	} else if string(f) == "null" {
 		out.Facts = nil
 	}
-	out.Summary = cutText(printable(out.Summary), maxSummary)
+	out.Summary = plain.Line(out.Summary, maxSummary)
 	return out, nil
-}
-
-// encode writes v as JSON in which the characters that HTML knows stay as they are.
-func encode(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, fmt.Errorf("cannot write facts as JSON: %w", err)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

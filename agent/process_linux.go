@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/picketd/picket/plain"
 )
 
 // process is a started command, the leader of its group.
@@ -133,7 +135,7 @@ func (p *process) members() []member {
 			continue
 		}
 		_, name, _ := strings.Cut(string(stat[:end]), "(")
-		all = append(all, member{pid, printable(name)})
+		all = append(all, member{pid, plain.Line(name, 0)})
 	}
 	return all
 }

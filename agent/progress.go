@@ -6,9 +6,10 @@ package agent
 import (
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/picketd/picket/plain"
 )
 
 // Progress is a line at the end of a terminal's output that is written anew whenever something has changed. What is written
@@ -76,7 +77,7 @@ func (c Counts) Line(now time.Time) string {
 		return sinceWhen(c.Away, c.AwaySince) + ": " + line
 	case worked > 0 && settled < c.Total && !c.Ending:
 		left := now.Sub(c.Began) / time.Duration(worked) * time.Duration(c.Total-settled)
-		line += ", about " + about(left) + " left"
+		line += ", about " + plain.About(left) + " left"
 	}
 	return line
 }
@@ -97,23 +98,6 @@ func sinceWhen(what string, since time.Time) string {
 	return what + " since " + since.Local().Format(time.TimeOnly)
 }
 
-// about is a duration to two digits or so, as people say it.
-func about(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		d = d.Round(time.Second)
-	case d < time.Hour:
-		d = d.Round(10 * time.Second)
-	default:
-		d = d.Round(time.Minute)
-	}
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	return s
-}
-
 // Sentence sums up a run that has ended.
 func (c Counts) Sentence(now time.Time) string {
 	said := fmt.Sprintf("%s, %d at high risk, %d failed", c.done(), c.HighRisk, c.Failed)
@@ -126,7 +110,7 @@ func (c Counts) Sentence(now time.Time) string {
 	if c.Stopped > 0 {
 		said += fmt.Sprintf(", %d not done because the run was ended", c.Stopped)
 	}
-	said += ", in " + about(now.Sub(c.Began))
+	said += ", in " + plain.About(now.Sub(c.Began))
 	if c.Away != "" {
 		said += "; " + sinceWhen(c.Away, c.AwaySince)
 	}

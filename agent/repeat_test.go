@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/plain"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -114,7 +115,7 @@ func TestPeopleAreToldAgainOfWhatIsNew(t *testing.T) {
 					old.ticket.Notification = &client.Notification{At: at}
 					old.ticket.Delivery = map[string]client.Delivery{"ops": {Status: s.status}}
 				} else if got.State == stateHighRisk {
-					addition, err := encode(map[string]any{"told_by": toldBy{Ticket: told}})
+					addition, err := plain.JSON(map[string]any{"told_by": toldBy{Ticket: told}})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -156,7 +157,7 @@ func TestWhatIsOpenIsToldAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		if by != nil {
-			addition, err := encode(map[string]any{"told_by": by})
+			addition, err := plain.JSON(map[string]any{"told_by": by})
 			if err != nil {
 				t.Fatal(err)
 			}

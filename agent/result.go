@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/picketd/picket/plain"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -90,7 +91,7 @@ func (r *Result) describe(t client.Ticket) {
 		r.ToldBy = f.ToldBy.Ticket
 	}
 	if t.State == stateFailed {
-		r.Error = printable("the ticket is FAILED: " + failed(t))
+		r.Error = plain.Line("the ticket is FAILED: "+failed(t), 0)
 	}
 }
 
@@ -109,7 +110,7 @@ func (r *Result) settle(err error) (again bool) {
 	if err == nil {
 		return false
 	}
-	r.Error = printable(err.Error())
+	r.Error = plain.Line(err.Error(), 0)
 	_, failed := errors.AsType[*stepError](err)
 	p, refused := errors.AsType[*client.Problem](err)
 	switch {
@@ -122,7 +123,7 @@ func (r *Result) settle(err error) (again bool) {
 	case refused && p.Code == client.LockHeld:
 		r.Outcome, r.Error = Held, "held by another"
 		if h := p.Holder; h != nil {
-			r.Error = printable(fmt.Sprintf("held by host %s, pid %d, for task %s", h.Host, h.PID, h.Task))
+			r.Error = plain.Line(fmt.Sprintf("held by host %s, pid %d, for task %s", h.Host, h.PID, h.Task), 0)
 		}
 		return true
 	case errors.Is(err, errLater), errors.Is(err, errUnavailable), isHost(err), isLost(err), transient(err):

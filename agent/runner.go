@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/picketd/picket/again"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -200,7 +201,7 @@ func (r *run) settle(done attempted) {
 		r.a.options.Report(done.result)
 		return
 	}
-	delay := min(backoff(retryFirst, e.tries), retryMost)
+	delay := again.Backoff(e.tries+1, retryFirst, retryMost)
 	if done.within > 0 {
 		delay = min(delay, done.within/2+rand.N(done.within/2+1))
 	}
@@ -219,7 +220,7 @@ func (r *run) ail(err error) {
 		r.ailing.since = time.Now()
 		r.a.options.Log.Error("this run pauses: its assets are free for other hosts", "error", err)
 	}
-	r.ailing.err, r.ailing.next = err, time.Now().Add(min(backoff(retryFirst, r.ailing.tries), retryMost))
+	r.ailing.err, r.ailing.next = err, time.Now().Add(again.Backoff(r.ailing.tries+1, retryFirst, retryMost))
 	r.ailing.tries++
 }
 

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/text/transform"
 
 	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/plain"
 )
 
 // plainFindings is the format that no scanner has, but programs that are written for this.
@@ -63,7 +64,7 @@ func (j *job) vuln(ctx context.Context) (result, error) {
 		return ownVuln(out, report.Notes)
 	}
 	found := factsOf(report)
-	facts, err := encode(found)
+	facts, err := plain.JSON(found)
 	if err != nil {
 		return result{}, err
 	}
@@ -109,7 +110,7 @@ func ownVuln(out result, notes []string) (result, error) {
 	if err != nil {
 		return result{}, fmt.Errorf("its facts cannot be used: %w", err)
 	}
-	ours, err := encode(complete)
+	ours, err := plain.JSON(complete)
 	if err != nil {
 		return result{}, err
 	}
@@ -130,7 +131,7 @@ func merged(first, second json.RawMessage) (json.RawMessage, error) {
 			return nil, err
 		}
 	}
-	b, err := encode(all)
+	b, err := plain.JSON(all)
 	if err == nil && len(b) > maxFacts {
 		err = fmt.Errorf("%w: its facts have more than %d KiB", errTooLarge, maxFacts>>10)
 	}
@@ -139,7 +140,7 @@ func merged(first, second json.RawMessage) (json.RawMessage, error) {
 
 // summary is what is found, and what is left open.
 func (f vulnFacts) summary() string {
-	return cutText(strings.Join(append([]string{f.sentence()}, f.Notes...), "; "), maxSummary)
+	return plain.Cut(strings.Join(append([]string{f.sentence()}, f.Notes...), "; "), maxSummary)
 }
 
 // sentence sums the figures up for people.

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/picketd/picket/plain"
 )
 
 // payload is the body of webhook, exec and log, but for facts, which come last in data, to the letter.
@@ -37,10 +39,7 @@ func renderJSON(m Message) ([]byte, error) {
 	if !json.Valid(facts) || bytes.TrimLeft(facts, " \t\r\n")[0] != '{' {
 		return nil, errors.New("facts must be a JSON object")
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(payload{
+	b, err := plain.JSON(payload{
 		Type:      "picket.notification",
 		Timestamp: m.At.UTC(),
 		Data:      payloadData{m.Ticket, m.Asset, m.Task, m.Run, m.Title, m.Text, m.Severity},
@@ -48,9 +47,6 @@ func renderJSON(m Message) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode the message: %w", err)
 	}
-	b.Truncate(b.Len() - len("}}\n"))
-	b.WriteString(`,"facts":`)
-	b.Write(facts)
-	b.WriteString("}}")
-	return b.Bytes(), nil
+	b = append(bytes.TrimSuffix(b, []byte("}}")), `,"facts":`...)
+	return append(append(b, facts...), "}}"...), nil
 }

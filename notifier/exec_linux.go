@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/picketd/picket/plain"
 )
 
 const (
@@ -104,4 +106,4 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (t *tail) String() string { return tidy(string(t.buf), maxError) }
+func (t *tail) String() string { return plain.Line(string(t.buf), maxError) }

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/picketd/picket/outbox"
+	"github.com/picketd/picket/plain"
 )
 
 // logger writes a line for people: on output if there is one, else into the daemon's log.
@@ -29,7 +30,7 @@ func (l *logger) Send(ctx context.Context, d Delivery) Result {
 	if err := json.Unmarshal(d.Body, &p); err != nil {
 		return Result{Status: outbox.Dead, Error: "the body is not one of a log channel"}
 	}
-	title := tidy(p.Data.Title, maxError)
+	title := plain.Line(p.Data.Title, maxError)
 	if l.output == nil {
 		l.logger.LogAttrs(ctx, slog.LevelInfo, "notification", slog.String("ticket", p.Data.ID),
 			slog.String("severity", p.Data.Severity), slog.String("title", title), slog.String("key", d.Key))
@@ -37,7 +38,7 @@ func (l *logger) Send(ctx context.Context, d Delivery) Result {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, err := fmt.Fprintf(l.output, "notification %s %s: %s\n", tidy(p.Data.ID, maxError), p.Data.Severity, title); err != nil {
+	if _, err := fmt.Fprintf(l.output, "notification %s %s: %s\n", plain.Line(p.Data.ID, maxError), p.Data.Severity, title); err != nil {
 		return unanswered(false, fmt.Sprintf("cannot write the line: %v", err))
 	}
 	return Result{Status: outbox.Sent}

@@ -26,14 +26,14 @@ func TestLogChannelWritesOneLine(t *testing.T) {
 	if r := l.Send(t.Context(), Delivery{Key: "k", Body: body}); r != sentResult {
 		t.Errorf("%+v", r)
 	}
-	if got := out.String(); got != "notification web-01/w48 critical: Two lines [2J & <tags>\n" {
+	if got := out.String(); got != "notification web-01/w48 critical: Two lines & <tags>\n" {
 		t.Errorf("%q", got)
 	}
 	l = &logger{logger: slog.New(slog.NewTextHandler(&logged, nil))}
 	if r := l.Send(t.Context(), Delivery{Key: "k", Body: body}); r != sentResult {
 		t.Errorf("%+v", r)
 	}
-	for _, want := range []string{"notification", "ticket=web-01/w48", "severity=critical", `title="Two lines [2J & <tags>"`} {
+	for _, want := range []string{"notification", "ticket=web-01/w48", "severity=critical", `title="Two lines & <tags>"`} {
 		if !strings.Contains(logged.String(), want) {
 			t.Errorf("no %s in %s", want, logged.String())
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/picketd/picket/outbox"
+	"github.com/picketd/picket/plain"
 )
 
 func login(cc *ChannelConfig) { cc.Username, cc.Password = "picket", "correct horse" }
@@ -175,7 +176,7 @@ func TestATitleInEncodedWords(t *testing.T) {
 			t.Fatal(err)
 		}
 		subject, err := new(mime.WordDecoder).DecodeHeader(parsed.Header.Get("Subject"))
-		want := "[CRITICAL] " + strings.ReplaceAll(tidy(title, maxError), "=?", "="+string(gap)+"?")
+		want := "[CRITICAL] " + strings.ReplaceAll(plain.Line(title, maxError), "=?", "="+string(gap)+"?")
 		if err != nil || subject != want || parsed.Header.Get("Bcc") != "" {
 			t.Errorf("%q is shown as %q, %v", title, subject, err)
 		}

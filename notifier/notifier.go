@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/picketd/picket/again"
 	"github.com/picketd/picket/outbox"
 )
 
@@ -33,6 +34,9 @@ const leaseSlack = 10 * time.Second
 
 // stopSlack is how long Stop waits for what it had to cut off: a command's TERM and KILL, and the write of its outcome.
 const stopSlack = 5 * time.Second
+
+// sayAgain is how often a trouble that goes on is logged: what strikes thousands of intents at once is said once, and again after it.
+const sayAgain = time.Minute
 
 var errStopping = errors.New("the daemon is stopping")
 
@@ -128,7 +132,7 @@ type Notifier struct {
 	box      box
 	channels map[string]*channel
 	metrics  *metrics
-	trouble  trouble
+	said     again.Reminder
 	closing  [64]sync.Mutex // by intent: whether a channel is the last one is decided by one at a time
 
 	mu    sync.Mutex // guards what follows, and the lanes' fields
@@ -170,6 +174,7 @@ func New(c Config) (*Notifier, error) {
 		Config:   c,
 		box:      c.Outbox,
 		channels: map[string]*channel{},
+		said:     again.Reminder{Every: sayAgain},
 		lanes:    map[string]*lane{"": {most: parallel, turns: newTurns()}},
 		known:    map[key]struct{}{},
 		memos:    map[key]memo{},
@@ -269,4 +274,11 @@ func (n *Notifier) Render(channel string, m Message) ([]byte, error) {
 		return nil, fmt.Errorf("cannot render for channel %q: %w", channel, err)
 	}
 	return body, nil
+}
+
+// warn logs a trouble; what must be one of a few constant sentences.
+func (n *Notifier) warn(level slog.Level, what string, attrs ...slog.Attr) {
+	if n.said.Due(what, "") {
+		n.Logger.LogAttrs(context.Background(), level, what, attrs...)
+	}
 }

@@ -11,12 +11,10 @@ import (
 	"net/textproto"
 	"os"
 	"regexp"
-	"strings"
 	"syscall"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/picketd/picket/again"
 	"github.com/picketd/picket/outbox"
 )
 
@@ -215,28 +213,9 @@ func (j *job) decide(r Result, number int, now time.Time) (status outbox.Status,
 	case !now.Before(end):
 		return outbox.Dead, fmt.Sprintf("given up, it was not accepted within %v: %s", j.n.GiveUp, r.Error), now.Add(tellFirst)
 	}
-	due = now.Add(max(backoff(number, j.n.RetryFirst, j.n.RetryMax), r.RetryAfter))
+	due = now.Add(max(again.Backoff(number, j.n.RetryFirst, j.n.RetryMax), r.RetryAfter))
 	if due.After(end) {
 		due = end // for a last time
 	}
 	return r.Status, r.Error, due
-}
-
-// tidy makes one line of at most limit bytes that a terminal and a log can show of what others wrote.
-func tidy(s string, limit int) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, strings.ToValidUTF8(s, "�"))
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) <= limit {
-		return s
-	}
-	cut := limit - len("…")
-	for !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + "…"
 }

@@ -4,14 +4,14 @@
 package notifier
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/picketd/picket/plain"
 )
 
 // robotKind is what tells the robots apart: members of a chat that post what is sent to their URL.
@@ -72,11 +72,7 @@ func (r *robot) Render(m Message) ([]byte, error) {
 		if s, ok := form.(slackBody); ok && s.length() > r.most {
 			return nil, errTextTooLong
 		}
-		var b bytes.Buffer
-		e := json.NewEncoder(&b)
-		e.SetEscapeHTML(false)
-		err := e.Encode(form)
-		return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+		return plain.JSON(form)
 	})
 }
 

@@ -10,7 +10,9 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/picketd/picket/again"
 	"github.com/picketd/picket/outbox"
+	"github.com/picketd/picket/plain"
 )
 
 const (
@@ -28,7 +30,7 @@ var stripes = maphash.MakeSeed()
 func (j *job) conclude(r Result) {
 	number, now := j.d.Attempts+1, time.Now()
 	status, text, due := j.decide(r, number, now)
-	o := j.outcome(status, number, now, tidy(text, maxError))
+	o := j.outcome(status, number, now, plain.Line(text, maxError))
 	j.n.metrics.results.WithLabelValues(j.name, string(status)).Inc()
 	if o.Error != "" {
 		j.n.Logger.LogAttrs(context.Background(), levelOf(status), "a notification was not accepted, or not for all",
@@ -178,7 +180,7 @@ func (j *job) putOff(what string, err error) {
 	if !j.n.stopping() {
 		j.n.warn(slog.LevelWarn, what, slog.String("ticket", j.in.Ticket), slog.String("channel", j.name), slog.Any("error", err))
 	}
-	j.postpone(backoff(j.memo.asks, min(j.n.RetryFirst, askMax), askMax))
+	j.postpone(again.Backoff(j.memo.asks, min(j.n.RetryFirst, askMax), askMax))
 }
 
 func (j *job) postpone(wait time.Duration) {
@@ -198,7 +200,7 @@ func (n *Notifier) persist(write func() error) error {
 		if n.stopping() {
 			return err
 		}
-		n.sleep(backoff(try, persistFirst, persistMax))
+		n.sleep(again.Backoff(try, persistFirst, persistMax))
 	}
 }
 

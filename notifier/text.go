@@ -12,8 +12,9 @@ import (
 	"strings"
 	"text/template"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/picketd/picket/plain"
 )
 
 // maxText bounds in bytes what a template may write.
@@ -104,7 +105,7 @@ func CheckTemplate(text string) error {
 
 // subject is one line that says how bad it is, and what.
 func (p *prose) subject(m Message) string {
-	return fmt.Sprintf(p.words.subject, p.severities[m.Severity], p.tame(tidy(m.Title, maxError)))
+	return fmt.Sprintf(p.words.subject, p.severities[m.Severity], p.tame(plain.Line(m.Title, maxError)))
 }
 
 // fit writes m with as much of its text as lets what encode makes of it have at most limit bytes. A template of the channel's
@@ -112,11 +113,11 @@ func (p *prose) subject(m Message) string {
 func (p *prose) fit(m Message, limit int, encode func(subject, text string) ([]byte, error)) ([]byte, error) {
 	subject := p.subject(m)
 	v := view{
-		Subject: subject, Severity: p.severities[m.Severity], Level: m.Severity, Title: p.tame(tidy(m.Title, maxError)),
-		Ticket: p.tame(tidy(m.Ticket, maxShown)), Asset: p.tame(tidy(m.Asset, maxShown)), Task: p.tame(m.Task),
+		Subject: subject, Severity: p.severities[m.Severity], Level: m.Severity, Title: p.tame(plain.Line(m.Title, maxError)),
+		Ticket: p.tame(plain.Line(m.Ticket, maxShown)), Asset: p.tame(plain.Line(m.Asset, maxShown)), Task: p.tame(m.Task),
 		Run: m.Run, Time: m.At.UTC().Format(time.DateTime + " UTC"), ID: shortID(m.Key),
 	}
-	text := readable(m.Text)
+	text := plain.Text(m.Text)
 	render := func(t *template.Template, n int) ([]byte, error) {
 		v.Text = p.tame(text[:n])
 		if n < len(text) {
@@ -181,21 +182,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
-// readable keeps of others' text what people can read, and its line ends: what steers a terminal or turns the direction of
-// reading becomes a space.
-func readable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) || r == '\n' || r == joiner {
-			return r
-		}
-		return ' '
-	}, strings.ToValidUTF8(strings.ReplaceAll(s, "\r\n", "\n"), "�"))
-}
-
-const (
-	joiner = '\u200d' // holds together what is one picture
-	gap    = '\u200b' // has no width
-)
+const gap = '\u200b' // has no width
 
 // inert puts a gap where a robot would take others' text for a mention, a link, a picture, a tag, or a heading.
 func inert(s string) string {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/picketd/picket/outbox"
+	"github.com/picketd/picket/plain"
 )
 
 // ErrNoChannel says that no channel of that name is configured here.
@@ -55,6 +56,6 @@ func (n *Notifier) Test(ctx context.Context, name, severity string) (Trial, erro
 	began := time.Now()
 	t.Result = ch.sender.Send(ctx, Delivery{Key: m.Key, Body: body})
 	t.Took = time.Since(began)
-	t.Result.Error = tidy(t.Result.Error, maxError)
+	t.Result.Error = plain.Line(t.Result.Error, maxError)
 	return t, nil
 }

@@ -22,6 +22,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/picketd/picket/outbox"
+	"github.com/picketd/picket/plain"
 )
 
 func hook(t *testing.T, url string, change ...func(*ChannelConfig)) *webhook {
@@ -291,7 +292,7 @@ func TestNoSecretInErrors(t *testing.T) {
 		if strings.Contains(r.Error, "hunter2") || r.Error == "" {
 			t.Errorf("%s says %q", base, r.Error)
 		}
-		if base == echo.URL && tidy(r.Error, maxError) != "HTTP 404 from http://"+host+": no hook [secret], [secret], token [secret] [31m for you" {
+		if base == echo.URL && plain.Line(r.Error, maxError) != "HTTP 404 from http://"+host+": no hook [secret], [secret], token [secret] for you" {
 			t.Errorf("%q", r.Error)
 		}
 	}

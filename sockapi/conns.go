@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/picketd/picket/again"
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -102,7 +103,7 @@ type listener struct {
 }
 
 func newListener(ln net.Listener, l *limits, log *slog.Logger) *listener {
-	return &listener{Listener: ln, limits: l, log: log}
+	return &listener{Listener: ln, limits: l, log: log, refused: refusals{said: again.Reminder{Every: refusalsEvery}}}
 }
 
 // Accept returns the next connection. One whose peer is not known, not wanted, or has too many, is closed and skipped: a bad peer
@@ -197,16 +198,15 @@ func (l *listener) Close() (err error) {
 // refusals has one line in the log for many connections that were refused. Its user is Accept alone.
 type refusals struct {
 	count int
-	told  time.Time
+	said  again.Reminder
 }
 
 const refusalsEvery = 10 * time.Second
 
 func (r *refusals) tell(log *slog.Logger, err error) {
 	r.count++
-	if time.Since(r.told) < refusalsEvery {
-		return
+	if r.said.Due("connections were refused", "") {
+		log.Warn("connections were refused", "count", r.count, "last", err)
+		r.count = 0
 	}
-	log.Warn("connections were refused", "count", r.count, "last", err)
-	r.count, r.told = 0, time.Now()
 }

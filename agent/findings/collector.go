@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/picketd/picket/plain"
 )
 
 // What a report may take at most. Longer texts are cut, more findings are refused.
@@ -88,11 +90,11 @@ func (c *collector) add(f Finding) error {
 	if c.added++; c.added%1024 == 0 && c.ctx != nil && c.ctx.Err() != nil {
 		return context.Cause(c.ctx)
 	}
-	if f.ID = clean(f.ID, maxID); f.ID == "" {
+	if f.ID = plain.Line(f.ID, maxID); f.ID == "" {
 		return errors.New("it has no id")
 	}
-	f.Title, f.Package, f.Location = clean(f.Title, maxTitle), clean(f.Package, maxPlace), clean(f.Location, maxPlace)
-	f.FixedIn, f.URL, f.Vector = clean(f.FixedIn, maxID), link(f.URL), clean(f.Vector, maxPlace)
+	f.Title, f.Package, f.Location = plain.Line(f.Title, maxTitle), plain.Line(f.Package, maxPlace), plain.Line(f.Location, maxPlace)
+	f.FixedIn, f.URL, f.Vector = plain.Line(f.FixedIn, maxID), link(f.URL), plain.Line(f.Vector, maxPlace)
 	f.Severity = severity(f.Severity)
 	if f.Severity == "unknown" && f.CVSS > 0 {
 		f.Severity = rating(f.CVSS)
@@ -147,7 +149,7 @@ func (c *collector) names(f *Finding, names []string) error {
 		seen[a] = true
 	}
 	for _, a := range names {
-		if a = clean(a, maxID); seen[a] {
+		if a = plain.Line(a, maxID); seen[a] {
 			continue
 		}
 		seen[a] = true

@@ -12,6 +12,8 @@ import (
 	gocvss30 "github.com/pandatix/go-cvss/30"
 	gocvss31 "github.com/pandatix/go-cvss/31"
 	gocvss40 "github.com/pandatix/go-cvss/40"
+
+	"github.com/picketd/picket/plain"
 )
 
 // scores collects the CVSS base scores that a scanner gives for one finding.
@@ -31,7 +33,7 @@ func (s *scores) add(version string, score number, vector string) {
 		value, ok = n, true
 	}
 	if !ok && value == 0 && strings.TrimSpace(vector) != "" {
-		s.unread = cmp.Or(s.unread, clean(vector, maxPlace))
+		s.unread = cmp.Or(s.unread, plain.Line(vector, maxPlace))
 	}
 	if cmp.Or(kind, version) == "2" || kind == "" && strings.HasPrefix(version, "2.") {
 		s.v2 = max(s.v2, value)

@@ -10,6 +10,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/picketd/picket/plain"
 )
 
 // maxParts bounds the objects, lists and elements within one value, or the elements and attributes of one port of nmap's.
@@ -56,7 +58,7 @@ func (d *document) object(known fields) error {
 			read = d.skip
 		}
 		if err := read(); err != nil {
-			return at("."+clean(name.(string), 64), err)
+			return at("."+plain.Line(name.(string), 64), err)
 		}
 	}
 	_, err := d.token()

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/picketd/picket/plain"
 )
 
 // maxRows bounds the table of scores. There were about 300,000 CVEs in 2026.
@@ -117,11 +119,11 @@ func (e *EPSS) line(n int, text string) error {
 	}
 	cve, ok := packCVE(parts[0])
 	if !ok {
-		return fmt.Errorf("%q is no CVE, should be as CVE-2024-3400", clean(parts[0], maxID))
+		return fmt.Errorf("%q is no CVE, should be as CVE-2024-3400", plain.Line(parts[0], maxID))
 	}
 	for _, part := range parts[1:] {
 		if p, err := strconv.ParseFloat(part, 64); err != nil || !(p >= 0 && p <= 1) {
-			return fmt.Errorf("%q is no probability, should be from 0 to 1", clean(part, maxID))
+			return fmt.Errorf("%q is no probability, should be from 0 to 1", plain.Line(part, maxID))
 		}
 	}
 	if len(e.rows) == maxRows {

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/picketd/picket/plain"
 )
 
 // grypeVulnerability is what Grype says of one id.
@@ -122,7 +124,7 @@ func parseGrype(src *source, into *collector) error {
 	case !found:
 		return errors.New(`it has no "matches"`)
 	case descriptor.Name != "" && descriptor.Name != "grype":
-		return fmt.Errorf("its descriptor names %s", clean(string(descriptor.Name), maxID))
+		return fmt.Errorf("its descriptor names %s", plain.Line(string(descriptor.Name), maxID))
 	}
 	into.madeAt(descriptor.Timestamp)
 	return d.end()

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/picketd/picket/plain"
 )
 
 // KEV is CISA's catalogue of known exploited vulnerabilities.
@@ -55,7 +57,7 @@ func (k *KEV) read(r io.Reader) error {
 		) error {
 			cve := cveIn(string(v.ID))
 			if cve == "" {
-				return fmt.Errorf("its cveID is %q, should be as CVE-2024-3400", clean(string(v.ID), maxID))
+				return fmt.Errorf("its cveID is %q, should be as CVE-2024-3400", plain.Line(string(v.ID), maxID))
 			}
 			entries++
 			k.cves[cve] = struct{}{}
@@ -72,7 +74,7 @@ func (k *KEV) read(r io.Reader) error {
 		return fmt.Errorf("it says that it has %d entries, and has %d: it was cut off or changed", *count, entries)
 	}
 	if k.date, err = time.Parse(time.RFC3339, released); err != nil {
-		return fmt.Errorf("its dateReleased is %q, should be as 2025-08-25T17:04:19Z", clean(released, maxID))
+		return fmt.Errorf("its dateReleased is %q, should be as 2025-08-25T17:04:19Z", plain.Line(released, maxID))
 	}
 	if err := past(k.date); err != nil {
 		return err

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/picketd/picket/plain"
 )
 
 // maxXMLDepth bounds how deep elements may be nested; nmap itself needs about ten.
@@ -58,7 +60,7 @@ func parseNmap(src *source, into *collector) error {
 		if label = strings.ToLower(label); label == "utf-16" || label == "us-ascii" { // decoded already, or a part of UTF-8
 			return r, nil
 		}
-		return nil, fmt.Errorf("its encoding is %q, known are UTF-8 and UTF-16", clean(label, maxID))
+		return nil, fmt.Errorf("its encoding is %q, known are UTF-8 and UTF-16", plain.Line(label, maxID))
 	}
 	if err := n.walk(); err != nil {
 		return err
@@ -90,7 +92,7 @@ func (n *nmap) walk() error {
 		case xml.StartElement:
 			if len(n.path) == 0 {
 				if seen || token.Name.Local != "nmaprun" || attribute(token, "scanner") != "nmap" {
-					return fmt.Errorf("its element <%s> is not nmap's <nmaprun>", clean(token.Name.Local, maxID))
+					return fmt.Errorf("its element <%s> is not nmap's <nmaprun>", plain.Line(token.Name.Local, maxID))
 				}
 				seen = true
 			}
@@ -151,11 +153,11 @@ func (n *nmap) start(e xml.StartElement) error {
 			n.into.made(time.Unix(at, 0))
 		}
 		if exit := attribute(e, "exit"); exit != "" && exit != "success" {
-			n.complete = fmt.Errorf("nmap ended with %q: %s", clean(exit, maxID), clean(attribute(e, "errormsg"), maxTitle))
+			n.complete = fmt.Errorf("nmap ended with %q: %s", plain.Line(exit, maxID), plain.Line(attribute(e, "errormsg"), maxTitle))
 		}
 	case "nmaprun/runstats/hosts":
 		if attribute(e, "up") == "0" && n.complete == nil { // a name that means nothing, too, is a success to nmap
-			n.complete = fmt.Errorf("of %s hosts none was up: nothing was scanned (-Pn scans what answers no ping)", clean(attribute(e, "total"), maxID))
+			n.complete = fmt.Errorf("of %s hosts none was up: nothing was scanned (-Pn scans what answers no ping)", plain.Line(attribute(e, "total"), maxID))
 		}
 	}
 	n.path = append(n.path, e.Name.Local)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	"github.com/picketd/picket/plain"
 )
 
 // nmapScript is what a script of NSE found: in tables, and the same as text.
@@ -48,7 +50,7 @@ func (s nmapScript) add(at Finding, into *collector) error {
 		return s.vulns(at, into)
 	}
 	if failed {
-		return fmt.Errorf("the script %s failed at %s: %s", s.ID, clean(at.Location, maxPlace), clean(s.Output, maxTitle))
+		return fmt.Errorf("the script %s failed at %s: %s", s.ID, plain.Line(at.Location, maxPlace), plain.Line(s.Output, maxTitle))
 	}
 	if len(s.Tables) == 0 {
 		return s.text(at, into)

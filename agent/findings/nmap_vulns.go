@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/picketd/picket/plain"
 )
 
 // nmapReport is one report of NSE's vulns library, as its text tells it.
@@ -25,7 +27,7 @@ const maxReports = 10_000
 func (s nmapScript) vulns(at Finding, into *collector) error {
 	reports := nmapReports(s.Output)
 	if len(reports) > maxReports {
-		return fmt.Errorf("the number of reports of the script %s %w of %d", clean(s.ID, maxID), errLimit, maxReports)
+		return fmt.Errorf("the number of reports of the script %s %w of %d", plain.Line(s.ID, maxID), errLimit, maxReports)
 	}
 	byTitle := map[string]nmapReport{}
 	for _, r := range slices.Backward(reports) { // the first of a title counts
@@ -55,7 +57,7 @@ func (s nmapScript) vulns(at Finding, into *collector) error {
 // vulns takes the reports in a table and in those inside it, and returns how many there were. Only what is vulnerable counts.
 func (t nmapTable) vulns(script string, at Finding, reports map[string]nmapReport, depth int, into *collector) (int, error) {
 	if depth > maxXMLDepth {
-		return 0, fmt.Errorf("the tables of the script %s are nested more than %d deep, which %w", clean(script, maxID), maxXMLDepth, errLimit)
+		return 0, fmt.Errorf("the tables of the script %s are nested more than %d deep, which %w", plain.Line(script, maxID), maxXMLDepth, errLimit)
 	}
 	found := 0
 	for _, sub := range t.Tables {

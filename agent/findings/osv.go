@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/picketd/picket/plain"
 )
 
 // osvSeverity is an element of severity in the OSV schema: a vector for CVSS_V2, CVSS_V3 and CVSS_V4, a word for Ubuntu.
@@ -230,7 +232,7 @@ func (v *osvVulnerability) record() osvRecord {
 			r.severity = first(r.severity, string(s.Score))
 		}
 	}
-	r.title = clean(r.title, maxTitle)
+	r.title = plain.Line(r.title, maxTitle)
 	r.url = v.link()
 	return r
 }
@@ -241,11 +243,11 @@ func (a osvAffected) fixed() string {
 	for _, r := range a.Ranges {
 		for _, e := range r.Events {
 			if r.Type != "GIT" {
-				all = append(all, clean(string(e.Fixed), maxID))
+				all = append(all, plain.Line(string(e.Fixed), maxID))
 			}
 		}
 	}
-	return clean(versions(all), maxID)
+	return plain.Line(versions(all), maxID)
 }
 
 // link is the advisory among the references, else the first of them, else the record's own page.

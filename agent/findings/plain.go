@@ -13,11 +13,12 @@ import (
 	"strings"
 
 	"github.com/picketd/picket/agent/strict"
+	"github.com/picketd/picket/plain"
 )
 
-// plain is a finding in the form of Finding itself. Who writes it wrote it for this reader, so that what would be lost of its
+// plainFinding is a finding in the form of Finding itself. Who writes it wrote it for this reader, so that what would be lost of its
 // severity is an error.
-type plain struct {
+type plainFinding struct {
 	ID, Severity, Title, Package, Location text
 	FixedIn                                text `json:"fixed_in"`
 	URL, Vector                            text
@@ -45,7 +46,7 @@ func (e exact) within(name string, most float64) (float64, error) {
 	}
 	f, err := strconv.ParseFloat(string(e), 64)
 	if err != nil || !(f >= 0 && f <= most) {
-		return 0, at("."+name, fmt.Errorf("is %q, should be a number from 0 to %v", clean(string(e), maxID), most))
+		return 0, at("."+name, fmt.Errorf("is %q, should be a number from 0 to %v", plain.Line(string(e), maxID), most))
 	}
 	return f, nil
 }
@@ -77,7 +78,7 @@ func parsePlain(src *source, into *collector) error {
 }
 
 func readPlain(raw json.RawMessage) (Finding, error) {
-	var p plain
+	var p plainFinding
 	if err := json.Unmarshal(raw, &p); err != nil {
 		return Finding{}, err
 	}
@@ -90,12 +91,12 @@ func readPlain(raw json.RawMessage) (Finding, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if meant := misspelt(name); meant != "" {
-			return Finding{}, fmt.Errorf("its field %q is not known, should be %q", clean(name, 64), meant)
+			return Finding{}, fmt.Errorf("its field %q is not known, should be %q", plain.Line(name, 64), meant)
 		}
 	}
 	word := strings.ToLower(strings.TrimSpace(string(p.Severity)))
 	if word != "" && word != "unknown" && severity(word) == "unknown" {
-		return Finding{}, at(".severity", fmt.Errorf("is %q, should be one of %s", clean(word, 64), strings.Join(severities, ", ")))
+		return Finding{}, at(".severity", fmt.Errorf("is %q, should be one of %s", plain.Line(word, 64), strings.Join(severities, ", ")))
 	}
 	f := Finding{
 		Severity: word, Title: string(p.Title), Package: string(p.Package), Location: string(p.Location), KEV: p.KEV,

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/picketd/picket/plain"
 )
 
 // maxTargets is how many targets of a report are kept.
@@ -84,7 +86,7 @@ func (c *collector) hosts(names ...string) {
 func (c *collector) target(names ...string) {
 	var all []string
 	for _, name := range names {
-		if name = strings.ToLower(clean(name, maxPlace)); name != "" && !slices.Contains(all, name) && len(all) < maxAliases {
+		if name = strings.ToLower(plain.Line(name, maxPlace)); name != "" && !slices.Contains(all, name) && len(all) < maxAliases {
 			all = append(all, name)
 		}
 	}
@@ -115,7 +117,7 @@ func (c *collector) madeAt(s text) {
 
 // note keeps a line, the first few of them.
 func (c *collector) note(line string) {
-	if line = clean(line, maxTitle); line != "" && len(c.report.Notes) < 10 && !slices.Contains(c.report.Notes, line) {
+	if line = plain.Line(line, maxTitle); line != "" && len(c.report.Notes) < 10 && !slices.Contains(c.report.Notes, line) {
 		c.report.Notes = append(c.report.Notes, line)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/picketd/picket/plain"
 )
 
 // sarifRun is what is kept of a run until it ends, for its rules may come behind its results.
@@ -49,7 +51,7 @@ func parseSARIF(src *source, into *collector) error {
 	case err != nil:
 		return err
 	case version != "2.1.0" && !strings.HasPrefix(string(version), "2.1.0-"):
-		return fmt.Errorf("its version is %q, known is 2.1.0", clean(string(version), maxID))
+		return fmt.Errorf("its version is %q, known is 2.1.0", plain.Line(string(version), maxID))
 	case !found:
 		return errors.New(`it has no "runs"`)
 	case runs == 0:
@@ -81,7 +83,7 @@ func parseRun(d *document, into *collector) error {
 			Location sarifArtifact `json:"location"`
 		},
 		) error {
-			uri := clean(string(a.Location.URI), maxPlace)
+			uri := plain.Line(string(a.Location.URI), maxPlace)
 			run.artifacts = append(run.artifacts, uri)
 			return cmp.Or(into.take(uri), over(len(run.artifacts), "artifacts"))
 		}),

@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/picketd/picket/plain"
 )
 
 // maxComponents bounds the extensions of one tool.
@@ -107,7 +109,7 @@ func (run *sarifRun) rule(ref ruleRef) *rule {
 	named := run.find(ref.component)
 	if named != nil && ref.index >= 0 && ref.index < len(named.rules) {
 		at := &named.rules[ref.index]
-		if ref.id == "" || ref.id == clean(at.id, maxID) || strings.HasPrefix(ref.id, at.id+"/") {
+		if ref.id == "" || ref.id == plain.Line(at.id, maxID) || strings.HasPrefix(ref.id, at.id+"/") {
 			return at
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/picketd/picket/plain"
 )
 
 // sarifNotification is what a tool says of its own run.
@@ -51,7 +53,7 @@ type override struct {
 func (run *sarifRun) invocation(i *sarifInvocation) error {
 	for _, n := range append(i.Execution, i.Configuration...) {
 		if n.Level == "error" && run.failure == "" {
-			run.failure = clean(first(string(n.Message.Text), string(n.Message.ID), string(n.About.ID), "it does not say what"), maxTitle)
+			run.failure = plain.Line(first(string(n.Message.Text), string(n.Message.ID), string(n.About.ID), "it does not say what"), maxTitle)
 		}
 	}
 	if i.Successful != nil && !*i.Successful {
@@ -63,7 +65,7 @@ func (run *sarifRun) invocation(i *sarifInvocation) error {
 	}
 	for _, o := range i.Overrides {
 		if o.Configuration.Level != "" {
-			ref := ruleRef{clean(string(o.Rule.ID), maxID), index(o.Rule.Index), o.Rule.Component}
+			ref := ruleRef{plain.Line(string(o.Rule.ID), maxID), index(o.Rule.Index), o.Rule.Component}
 			run.overrides = append(run.overrides, override{ref, string(o.Configuration.Level), run.invocations})
 			if err := run.into.take(ref.id); err != nil {
 				return err

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/picketd/picket/plain"
 )
 
 // maxTemplate bounds a text of a rule with places for arguments, in bytes.
@@ -34,10 +36,10 @@ type message struct {
 var reference = regexp.MustCompile(`\[([^\[\]]+)\]\([0-9]+\)`)
 
 func (m sarifMessage) message() message {
-	text := clean(first(string(m.Text), string(m.Markdown)), maxTemplate)
-	kept := message{text: reference.ReplaceAllString(text, "$1"), id: clean(string(m.ID), maxID)}
+	text := plain.Line(first(string(m.Text), string(m.Markdown)), maxTemplate)
+	kept := message{text: reference.ReplaceAllString(text, "$1"), id: plain.Line(string(m.ID), maxID)}
 	for _, a := range m.Arguments[:min(len(m.Arguments), 32)] {
-		kept.arguments = append(kept.arguments, clean(a, maxTitle))
+		kept.arguments = append(kept.arguments, plain.Line(a, maxTitle))
 	}
 	return kept
 }
@@ -47,11 +49,11 @@ func plainMessages(all map[string]sarifText) map[string]string {
 	if len(all) == 0 {
 		return nil
 	}
-	plain := map[string]string{}
+	texts := map[string]string{}
 	for id, t := range all {
-		plain[id] = clean(first(string(t.Text), string(t.Markdown)), maxTemplate)
+		texts[id] = plain.Line(first(string(t.Text), string(t.Markdown)), maxTemplate)
 	}
-	return plain
+	return texts
 }
 
 func (run *sarifRun) keepMessages(all map[string]string) error {

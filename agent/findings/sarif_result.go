@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/picketd/picket/plain"
 )
 
 type sarifArtifact struct {
@@ -84,8 +86,8 @@ func (run *sarifRun) keep(r *sarifResult) error {
 		return nil
 	}
 	kept := result{
-		ruleRef: ruleRef{clean(first(string(r.RuleID), string(r.Rule.ID)), maxID), index(r.RuleIndex), r.Rule.Component},
-		message: r.Message.message(), names: r.Properties.names(), level: clean(string(r.Level), maxID),
+		ruleRef: ruleRef{plain.Line(first(string(r.RuleID), string(r.Rule.ID)), maxID), index(r.RuleIndex), r.Rule.Component},
+		message: r.Message.message(), names: r.Properties.names(), level: plain.Line(string(r.Level), maxID),
 		invocation: index(r.Provenance.Invocation), artifact: -1,
 	}
 	kept.score, kept.word, kept.unread = r.Properties.rated()
@@ -94,10 +96,10 @@ func (run *sarifRun) keep(r *sarifResult) error {
 		kept.index = index(r.Rule.Index)
 	}
 	if m := trivyMessage.FindStringSubmatch(string(r.Message.Text)); m != nil {
-		kept.pkg = clean(join(m[1], m[2]), maxPlace)
+		kept.pkg = plain.Line(join(m[1], m[2]), maxPlace)
 	}
 	if m := trivyFixed.FindStringSubmatch(string(r.Message.Text)); m != nil {
-		kept.fixed = clean(m[1], maxID)
+		kept.fixed = plain.Line(m[1], maxID)
 	}
 	texts := append(slices.Concat(kept.names, kept.message.arguments), kept.id, kept.message.text, kept.message.id, kept.pkg)
 	if len(r.Locations) == 0 {
@@ -118,7 +120,7 @@ func (run *sarifRun) keep(r *sarifResult) error {
 
 // at is the result at a location.
 func (r result) at(l sarifLocation) result {
-	r.uri, r.artifact = clean(string(l.Physical.Artifact.URI), maxPlace), index(l.Physical.Artifact.Index)
+	r.uri, r.artifact = plain.Line(string(l.Physical.Artifact.URI), maxPlace), index(l.Physical.Artifact.Index)
 	switch region := l.Physical.Region; {
 	case region.StartLine > 0 && region.StartColumn > 0:
 		r.within = fmt.Sprintf("%.0f:%.0f", region.StartLine, region.StartColumn)
@@ -126,7 +128,7 @@ func (r result) at(l sarifLocation) result {
 		r.within = fmt.Sprintf("%.0f", region.StartLine)
 	}
 	if len(l.Logical) > 0 {
-		logical := clean(first(string(l.Logical[0].Qualified), string(l.Logical[0].Name)), maxPlace)
+		logical := plain.Line(first(string(l.Logical[0].Qualified), string(l.Logical[0].Name)), maxPlace)
 		if name, version, ok := cutLast(logical, "@"); ok && r.pkg == "" {
 			r.pkg = join(name, version) // as Snyk names a package
 		}

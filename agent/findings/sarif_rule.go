@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/picketd/picket/plain"
 )
 
 // sarifBag is a bag of properties, in which anything may stand.
@@ -122,8 +124,8 @@ func distinct(cves []string) []string {
 func (r *sarifRule) rule() rule {
 	kept := rule{
 		id:       string(r.ID),
-		title:    clean(first(string(r.Short.Text), string(r.Name)), maxTitle),
-		level:    clean(string(r.Default.Level), maxID),
+		title:    plain.Line(first(string(r.Short.Text), string(r.Name)), maxTitle),
+		level:    plain.Line(string(r.Default.Level), maxID),
 		url:      link(string(r.HelpURI)),
 		aliases:  r.names(),
 		messages: plainMessages(r.Messages),

@@ -139,18 +139,3 @@ func TestDuplicatesAreMerged(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
-
-func TestTextsAreOneCleanLine(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"a\r\n\t b\x00\x07c":          "a b c",
-		"\x1b[31;1mred\x1b[0m":        "red",
-		"a\u202egnp.exe":              "a gnp.exe",
-		"  两个\u2028字 ":                "两个 字",
-		strings.Repeat("é", maxTitle): strings.Repeat("é", 98) + "…",
-	} {
-		if got := clean(in, maxTitle); got != want {
-			t.Errorf("%q: got %q, want %q", in, got, want)
-		}
-	}
-}

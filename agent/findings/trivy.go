@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/picketd/picket/plain"
 )
 
 // trivyMetadata is what Trivy knows of an image, a machine or a list of packages.
@@ -66,7 +68,7 @@ func parseTrivy(src *source, into *collector) error {
 	case err != nil:
 		return err
 	case version != "2" && (version != "0" || !clustered): // a report of trivy k8s may leave it 0
-		return fmt.Errorf("its SchemaVersion is %s, known is 2", clean(string(version), maxID))
+		return fmt.Errorf("its SchemaVersion is %s, known is 2", plain.Line(string(version), maxID))
 	case !t.seen:
 		return errors.New(`it has none of "SchemaVersion", "Results" and "ClusterName"`)
 	case t.targets == 0 && meta.unknown() && packaged(kind):
@@ -131,7 +133,7 @@ func (t *trivy) resource() error {
 		case kind == nil:
 			return errors.New("it has no Kind")
 		case failure != "":
-			return fmt.Errorf("trivy could not scan it: %s", clean(string(failure), maxTitle))
+			return fmt.Errorf("trivy could not scan it: %s", plain.Line(string(failure), maxTitle))
 		}
 		return nil
 	}, func(f *Finding) {

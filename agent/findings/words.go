@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/picketd/picket/plain"
 )
 
 // text is a string; scanners write a number or null in the place of one too.
@@ -118,47 +118,11 @@ func identify(names ...string) (id string, aliases []string) {
 	return id, aliases
 }
 
-// colours are a terminal's escape sequences.
-var colours = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")
-
-// clean makes one line of s, with nothing in it that moves a terminal's cursor or turns the direction of writing, and cuts
-// it after most bytes.
-func clean(s string, most int) string {
-	if strings.IndexByte(s, 0x1b) >= 0 {
-		s = colours.ReplaceAllString(s, "")
-	}
-	var b strings.Builder
-	gap := false
-	for _, r := range s {
-		if unicode.IsSpace(r) || unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
-			gap = b.Len() > 0
-			continue
-		}
-		if gap {
-			b.WriteByte(' ')
-			gap = false
-		}
-		if b.WriteRune(r); b.Len() > most {
-			return cut(b.String(), most)
-		}
-	}
-	return b.String()
-}
-
-func cut(s string, most int) string {
-	const mark = "…"
-	s = s[:most-len(mark)]
-	for !utf8.ValidString(s) {
-		s = s[:len(s)-1]
-	}
-	return s + mark
-}
-
 // link returns an address of the web that a reader may follow; "" for what is none. One that is too long is none when cut.
 func link(s string) string {
 	s = strings.TrimSpace(s)
 	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || clean(s, maxPlace) != s || strings.ContainsAny(s, " <>\"") {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || plain.Line(s, maxPlace) != s || strings.ContainsAny(s, " <>\"") {
 		return ""
 	}
 	return s

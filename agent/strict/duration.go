@@ -9,8 +9,9 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/picketd/picket/plain"
 )
 
 // Duration is a time.Duration that stands in the file as a string with a unit, such as "15s". A bare number is refused:
@@ -48,13 +49,4 @@ func (d *Duration) UnmarshalText(text []byte) error {
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // String is Go's form without the zero units at its end: 1h, not 1h0m0s.
-func (d Duration) String() string {
-	s := time.Duration(d).String()
-	if strings.HasSuffix(s, "m0s") {
-		s = s[:len(s)-2]
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = s[:len(s)-2]
-	}
-	return s
-}
+func (d Duration) String() string { return plain.Duration(time.Duration(d)) }

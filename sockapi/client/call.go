@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/picketd/picket/plain"
 )
 
 // maxAnswer is how large an answer may be, in bytes.
@@ -135,13 +137,11 @@ func encode(request any) (io.Reader, error) {
 	if request == nil {
 		return http.NoBody, nil
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(request); err != nil {
+	b, err := plain.JSON(request)
+	if err != nil {
 		return nil, fmt.Errorf("cannot encode the request: %w", err)
 	}
-	return bytes.NewReader(b.Bytes()), nil
+	return bytes.NewReader(b), nil
 }
 
 // problemIn reads an error answer. One that is no problem is not the daemon's; it becomes one.

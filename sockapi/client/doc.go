@@ -2,7 +2,7 @@
 // Copyright The Picket Authors
 
 // Package client is how a Go program talks to the daemon of its host, and the one place where the wire's types and codes are
-// written down: the daemon imports them from here. It needs nothing but the standard library.
+// written down: the daemon imports them from here. It needs nothing but the standard library, and plain, which needs no more.
 //
 // What will bite a caller:
 //

@@ -4,8 +4,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -18,6 +16,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
 
+	"github.com/picketd/picket/plain"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -43,17 +42,16 @@ func terminalWidth(w io.Writer) int {
 // printJSON prints v as one object on one line. On a terminal, what could steer it is written as \uXXXX, which is the same
 // JSON.
 func printJSON(w io.Writer, v any) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // facts come back to the letter
-	if err := e.Encode(v); err != nil {
+	b, err := plain.JSON(v)
+	if err != nil {
 		return fmt.Errorf("cannot write the answer as JSON: %w", err)
 	}
+	b = append(b, '\n')
 	if !isTerminal(w) {
-		_, err := w.Write(b.Bytes())
+		_, err := w.Write(b)
 		return err
 	}
-	for r := range strings.SplitSeq(b.String(), "") {
+	for r := range strings.SplitSeq(string(b), "") {
 		if c, _ := utf8.DecodeRuneInString(r); c != '\n' && c < 0x10000 && !unicode.IsGraphic(c) {
 			r = fmt.Sprintf(`\u%04x`, c)
 		}
@@ -113,16 +111,8 @@ func clockOr(t *time.Time, none string) string {
 	return clock(*t)
 }
 
-// millis is a duration of the API as people read it: 24h, not 24h0m0s.
-func millis(ms int64) string {
-	s := (time.Duration(ms) * time.Millisecond).String()
-	for _, zero := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(s, zero) {
-			s = s[:len(s)-2]
-		}
-	}
-	return s
-}
+// millis is a duration of the API as people read it.
+func millis(ms int64) string { return plain.Duration(time.Duration(ms) * time.Millisecond) }
 
 // shortToken is the end of a token, by which people tell those of one asset apart; the beginning is a time that they share.
 func shortToken(token int64) string {

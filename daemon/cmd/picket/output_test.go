@@ -62,17 +62,6 @@ func TestTableFitsTheTerminal(t *testing.T) {
 	}
 }
 
-func TestMillis(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[int64]string{
-		0: "0s", 1500: "1.5s", 600_000: "10m", 605_000: "10m5s", 86_400_000: "24h", 3_900_000: "1h5m", 3_605_000: "1h0m5s",
-	} {
-		if got := millis(in); got != want {
-			t.Errorf("%d ms are %s, want %s", in, got, want)
-		}
-	}
-}
-
 func TestPrintJSONKeepsFactsToTheLetter(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

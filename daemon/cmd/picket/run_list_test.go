@@ -64,7 +64,7 @@ func TestRunTellsTheLineOfWhatIsNoAsset(t *testing.T) {
 			lines[one.Line] = one
 		}
 	}
-	if done != 2 || len(lines) != 2 || !strings.HasPrefix(lines[6].Error, "line 6: ") || lines[7].Asset != "xy" ||
+	if done != 2 || len(lines) != 2 || !strings.HasPrefix(lines[6].Error, "line 6: ") || lines[7].Asset != "x y" ||
 		lines[7].Error != "line 7 has a control character" {
 		t.Errorf("it says %s", &r.out)
 	}

@@ -7,20 +7,7 @@ import (
 	"net/http"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 )
-
-func TestBackoffDoublesWithJitterUpToItsLimit(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(1, 1000).Draw(t, "n")
-		full := min(time.Second<<min(n-1, 20), 5*time.Minute)
-		if d := backoff(n, time.Second, 5*time.Minute); d < full/2 || d > full {
-			t.Fatalf("after try %d: %v", n, d)
-		}
-	})
-}
 
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()

@@ -5,24 +5,12 @@ package notifier
 
 import (
 	"math"
-	"math/rand/v2"
 	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 )
-
-// backoff is the pause after try number n (from 1): first, doubled with each try up to limit, of which the second half is
-// left to chance.
-func backoff(n int, first, limit time.Duration) time.Duration {
-	d := first
-	for ; n > 1 && d < limit; n-- {
-		d *= 2
-	}
-	d = min(d, limit)
-	return d/2 + rand.N(d/2+1)
-}
 
 // maxRetryAfter keeps an absurd Retry-After within what a Duration holds. GiveUp bounds it further.
 const maxRetryAfter = 366 * 24 * time.Hour

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package again
+
+import (
+	"sync"
+	"time"
+)
+
+// Reminder keeps a log readable: it says a trouble that lasts when it begins, when it changes, and once in Every. It may be used
+// at once.
+type Reminder struct {
+	Every time.Duration
+
+	mu   sync.Mutex // guards said
+	said map[string]saying
+}
+
+type saying struct {
+	detail string
+	at     time.Time
+}
+
+// Due reports whether a trouble is to be said now. what names it, and is one of a few; detail is what may change of it.
+func (r *Reminder) Due(what, detail string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	if last, ok := r.said[what]; ok && last.detail == detail && now.Sub(last.at) < r.Every {
+		return false
+	}
+	if r.said == nil {
+		r.said = map[string]saying{}
+	}
+	r.said[what] = saying{detail, now}
+	return true
+}
+
+// Over forgets a trouble: should it come back, it is said at once.
+func (r *Reminder) Over(what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.said, what)
+}
