@@ -10,7 +10,8 @@
 //	         startRedis   the client, which connects when it is used, and the check of Redis' settings
 //	         startOutbox  a damaged file is set aside; one that another daemon has, or that cannot be written, ends the start
 //	         startParts   engine and notifier, each of which asks the other
-//	         awaitRedis   at most 2 s: what calls meanwhile waits in the socket's queue
+//	         awaitRedis   at most 2 s, and then as long as claims are taken up without a pause of 1 s: what calls meanwhile waits in the
+//	                      socket's queue
 //	         serve        the socket that systemd passes, or one of our own
 //
 // A stop is over within 2 s whatever hangs, because agents rely on their claims no longer than the locks live that nobody renews

@@ -128,30 +128,47 @@ func (d *Daemon) startParts(context.Context) error {
 }
 
 // awaitRedis lets calls wait in the socket's queue until Redis has answered and the claims of an earlier run are taken up: an agent
-// that calls while the host boots, or the daemon restarts, should not hear of it. It does not wait for a Redis that is away: after
-// 2 s in which nothing came of it, the daemon serves without.
+// that calls while the host boots, or the daemon restarts, should not hear of it. It does not wait for a Redis that is away: the daemon
+// serves without an answer after settingsLimit, and without the rest of the claims when none was taken up for adoptLimit.
 func (d *Daemon) awaitRedis(ctx context.Context) error {
 	limit := time.NewTimer(settingsLimit)
 	defer limit.Stop()
-	ready, left := (<-chan struct{})(d.settings.known), d.engine.Awaiting()
+	select {
+	case <-d.settings.known:
+		return awaitClaims(ctx, d.engine.Adopted(), d.engine.Awaiting, func() { d.extendStart(10 * settingsLimit) })
+	case <-limit.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// adoptLimit is how long no claim may be taken up until the daemon serves without. With a stop and with settingsLimit it makes 5 s, which
+// is how long a call may wait for an answer. The claims are looked at every adoptLook.
+const (
+	adoptLimit = time.Second
+	adoptLook  = 50 * time.Millisecond
+)
+
+// awaitClaims returns when all claims are taken up, or none was for adoptLimit. more is called each time that further ones were.
+func awaitClaims(ctx context.Context, all <-chan struct{}, awaiting func() int, more func()) error {
+	look := time.NewTicker(adoptLook)
+	defer look.Stop()
+	left, since := awaiting(), time.Now()
 	for {
 		select {
-		case <-ready:
-			if ready == d.engine.Adopted() {
-				return nil
-			}
-			ready = d.engine.Adopted()
-			limit.Reset(settingsLimit)
-		case <-limit.C:
-			now := d.engine.Awaiting()
-			if now >= left {
-				return nil
-			}
-			left = now
-			d.extendStart(10 * settingsLimit)
-			limit.Reset(settingsLimit)
+		case <-all:
+			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-look.C:
+		}
+		switch now := awaiting(); {
+		case now < left:
+			left, since = now, time.Now()
+			more()
+		case time.Since(since) >= adoptLimit:
+			return nil
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (e *Engine) Break(ctx context.Context, a Asset, by, reason string) error {
 	}
 	for _, c := range e.claims.of(a) {
 		if c.nonce == r.text(0) {
-			e.conclude(c, Lost, ReasonForced)
+			e.conclude(c, ReasonForced)
 		}
 	}
 	e.log.Warn("lock broken", "asset", a, "by", by, "reason", reason)
@@ -43,7 +43,7 @@ func (e *Engine) Force(ctx context.Context, id, by string) error {
 	if err != nil {
 		return err
 	}
-	e.conclude(c, Lost, ReasonForced) // the lock is freed also if an earlier call could not
+	e.conclude(c, ReasonForced) // the lock is freed also if an earlier call could not
 	ctx, cancel := e.bounded(ctx)
 	defer cancel()
 	_, err = e.commit(ctx, releaseScript, c.ticket, AuditEvent{Kind: AuditForced, Token: c.token, Agent: by},
@@ -86,7 +86,7 @@ func (e *Engine) reopen(ctx context.Context, id TicketID, by, reason string) (Ti
 	}
 	for _, c := range e.claims.of(id.Asset) {
 		if c.ticket == id {
-			e.conclude(c, Lost, ReasonForced)
+			e.conclude(c, ReasonForced)
 		}
 	}
 	e.index.touch(id)

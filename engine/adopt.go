@@ -106,9 +106,12 @@ func (e *Engine) recall(r record) {
 		e.journal.forget(r.ID)
 	}
 	c := e.revive(r)
-	c.status, c.reason, c.finished = r.Status, r.Reason, r.Finished
+	c.status, c.reason, c.finished, c.unanswered = r.Status, r.Reason, r.Finished, r.Unanswered
 	close(c.ended)
 	e.claims.recall(c, r.EndedAt)
+	if c.unanswered {
+		e.spawn(func(ctx context.Context) { e.clearUp(ctx, c) })
+	}
 	if r.Status == Lost && e.now()-r.EndedAt < e.TTL { // the earlier run may have ended before it freed the lock
 		switch r.Reason {
 		case ReasonSilent, ReasonMaxHold:
@@ -135,14 +138,15 @@ func (e *Engine) takeUp(ctx context.Context, c *claim, r record, stamp time.Dura
 	silence := max(stamp-r.Sign-r.Heartbeat/noteShare, 0)
 	c.sign, c.noted = e.dog.at(sent).clock-silence, r.Sign
 	c.trusted, c.renewAt = sent+e.TTL-e.margin, sent+jitter(e.TTL/3)
+	c.unanswered = true // a call of the earlier run's may have ended it, and may land yet
 	e.claims.reserve(c.account, 1<<31-1)
 	e.claims.add(c)
 	e.saw(c.ticket.Asset, c.token)
 	switch {
 	case !extended:
-		e.conclude(c, Lost, e.dog.diagnose(c, e.TTL/6))
+		e.conclude(c, e.dog.diagnose(c, e.TTL/6))
 	case r.Watched && c.process == nil:
-		e.conclude(c, Lost, ReasonProcessExit)
+		e.conclude(c, ReasonProcessExit)
 		e.dog.free(ctx, c)
 	default:
 		e.processes.add(c)
@@ -173,7 +177,7 @@ func (c *claim) recordLocked(sign time.Duration) record {
 		r.Watched, r.Start = true, c.process.StartTime()
 	}
 	if c.status != Held {
-		r.Status, r.Reason, r.Finished, r.EndedAt = c.status, c.reason, c.finished, sign
+		r.Status, r.Reason, r.Finished, r.EndedAt, r.Unanswered = c.status, c.reason, c.finished, sign, c.unanswered
 	}
 	return r
 }

@@ -52,7 +52,8 @@ type claim struct {
 	calls    int  // of the agent that are under way: it is not silent meanwhile
 	ending   bool // a release or finish is under way: a lock that is gone is no loss
 	finished bool // it was Finish that ended it
-	// unanswered: a release or finish got no answer, or was under way when the claim was lost, and what became of it is not known.
+	// unanswered: what became of a release or finish is not known, because it got no answer, was under way when the claim was lost, or
+	// may have come to an earlier run of the daemon.
 	unanswered bool
 	finishing  bool          // a finish was among them
 	ended      chan struct{} // closes when the status is no longer held
@@ -118,8 +119,12 @@ func (c *claim) lost() *LostError {
 	return l
 }
 
-// conclude ends a claim, once. The first reason stands.
-func (e *Engine) conclude(c *claim, status Status, reason Reason) bool {
+// conclude ends a claim, once: released by ReasonReleased, lost by every other. The first reason stands.
+func (e *Engine) conclude(c *claim, reason Reason) bool {
+	status := Lost
+	if reason == ReasonReleased {
+		status = Released
+	}
 	c.mu.Lock()
 	if c.status != Held {
 		c.mu.Unlock()

@@ -45,6 +45,8 @@ type record struct {
 	Reason   Reason        `json:"reason,omitempty"`
 	Finished bool          `json:"finished,omitempty"`
 	EndedAt  time.Duration `json:"ended_at,omitempty"`
+	// Unanswered: it was lost, and whether a call had ended it before is not known.
+	Unanswered bool `json:"unanswered,omitempty"`
 }
 
 // journal keeps this host's claims for the daemon's next start, in a file named after the boot: no claim outlives that. It is

@@ -146,7 +146,7 @@ func (p *processes) watch(ctx context.Context, process *process.Process, id proc
 	}
 	p.mu.Unlock()
 	for c := range w.claims {
-		if p.conclude(c, Lost, ReasonProcessExit) {
+		if p.conclude(c, ReasonProcessExit) {
 			p.spawn(func(ctx context.Context) { p.dog.free(ctx, c) })
 		}
 	}

@@ -310,6 +310,6 @@ func (e *Engine) expire(c *claim) {
 	}
 	c.mu.Unlock()
 	if reason != "" {
-		e.conclude(c, Lost, reason)
+		e.conclude(c, reason)
 	}
 }

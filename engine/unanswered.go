@@ -8,6 +8,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // noteUnanswered notes that a finish or a release of the claim got no answer: whether it has ended the claim is not known.
@@ -19,27 +21,45 @@ func (e *Engine) noteUnanswered(c *claim, err error) {
 	}
 }
 
-// endedByCall asks the ticket's history whether a finish or a release has ended the claim.
+// endedByCall asks the ticket's history whether a finish or a release has ended the claim, and notes which.
 func (e *Engine) endedByCall(ctx context.Context, c *claim) (bool, error) {
 	events, _, err := e.History(ctx, c.ticket)
 	if errors.Is(err, ErrTicketNotFound) {
 		return false, nil
+	} else if err != nil {
+		return false, err
 	}
-	return slices.ContainsFunc(events, func(ev Event) bool {
+	ended := slices.ContainsFunc(events, func(ev Event) bool {
 		return ev.Token == c.token && (ev.Event == "released" || ev.Event == "finished")
-	}), err
+	})
+	if ended {
+		by, err := e.redis.HGet(ctx, e.keys.ticket(c.ticket), "finished").Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return false, unavailable(err)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.finishing = c.finishing || by == c.nonce
+	}
+	return ended, nil
 }
 
 // resolveEnd finds out what became of a claim that was lost while a call to end it had no answer: if that had landed, it was not
-// lost but released, and the call answers as before. It is called again until it is known.
-func (e *Engine) resolveEnd(ctx context.Context, c *claim) (known bool) {
+// lost but released, and the call answers as before. An error is that this is still not known.
+func (e *Engine) resolveEnd(ctx context.Context, c *claim) error {
 	if c.lost() == nil || !c.isUnanswered() {
-		return true
+		return nil
 	}
 	ended, err := e.endedByCall(ctx, c)
 	if err != nil {
-		return false
+		return err
 	}
+	e.settleEnd(c, ended)
+	return nil
+}
+
+// settleEnd notes what became of the end of a claim, once.
+func (e *Engine) settleEnd(c *claim, ended bool) {
 	c.mu.Lock()
 	first := c.unanswered
 	c.unanswered = false
@@ -47,30 +67,31 @@ func (e *Engine) resolveEnd(ctx context.Context, c *claim) (known bool) {
 		c.status, c.reason, c.finished = Released, ReasonReleased, c.finishing
 	}
 	c.mu.Unlock()
-	switch {
-	case first && ended:
-		e.keep(c, e.now())
-	case first:
+	if !first {
+		return
+	}
+	e.keep(c, e.now())
+	if !ended {
 		e.tellLost(c)
 	}
-	return true
 }
 
-// clearUp resolves the end of a claim when Redis answers, as long as the claim is remembered.
+// clearUp resolves the end of a claim when Redis answers. One that is not known as long as the claim is remembered is told as lost.
 func (e *Engine) clearUp(ctx context.Context, c *claim) {
 	for until := e.now() + rememberFor; e.now() < until; {
 		ask, cancel := context.WithTimeout(ctx, storeTimeout)
-		known := e.resolveEnd(ask, c)
+		err := e.resolveEnd(ask, c)
 		cancel()
-		if known {
+		if err == nil {
 			return
 		}
 		select {
 		case <-ctx.Done():
-			return
+			return // the next run does it
 		case <-time.After(time.Second):
 		}
 	}
+	e.settleEnd(c, false)
 }
 
 // isUnanswered reports whether a call to end the claim got no answer.

@@ -104,3 +104,82 @@ func TestNewcomersDoNotPassWhoWaits(t *testing.T) {
 	first.leave()
 	claimed(t, e, "x", "t")
 }
+
+// TestG5_AnEndWhoseAnswerWasLostAnswersAsBeforeAfterARestart: a finish and a release land, their answers are lost, and the daemon ends
+// before it knows: while it holds the claim for held, or after its trust has run out.
+func TestG5_AnEndWhoseAnswerWasLostAnswersAsBeforeAfterARestart(t *testing.T) {
+	t.Parallel()
+	for name, ttl := range map[string]time.Duration{"held": 30 * time.Second, "lost": testTTL} {
+		for how, s := range map[string]script{"finish": finishScript, "release": releaseScript} {
+			t.Run(how+" "+name, func(t *testing.T) {
+				t.Parallel()
+				server := redistest.Start(t)
+				proxy := redistest.Proxy(t, server.Addr())
+				c := client(proxy.Addr())
+				t.Cleanup(func() { _ = c.Close() })
+				told, folder, f := &auditLog{}, t.TempDir(), &fleet{t, c, "picket"}
+				run := func() *Engine {
+					return f.host("host-a", func(c *Config) { c.TTL, c.Audit, c.StateDir = ttl, told.add, folder })
+				}
+				e := run()
+				k, _ := claimed(t, e, "x", "t")
+				if _, err := step(t, e, k, "online", AssetOffline, ""); err != nil {
+					t.Fatal(err)
+				}
+				end := func() error { return e.Release(t.Context(), k.ID, agent) }
+				if how == "finish" {
+					end = func() error { _, err := e.Finish(t.Context(), k.ID, agent, "done"); return err }
+				}
+				if err := s.Load(t.Context(), c).Err(); err != nil {
+					t.Fatal(err)
+				}
+				lost := proxy.LoseNextReply(s.Hash())
+				go func() { <-lost; proxy.Refuse() }()
+				wantErr(t, end(), ErrStoreUnavailable)
+				if name == "lost" {
+					eventually(t, "its trust runs out", func() bool {
+						v, err := e.GetClaim(k.ID, agent)
+						return err == nil && v.Status == Lost
+					})
+					wantErr(t, end(), ErrStoreUnavailable) // it is still not known
+				}
+				_ = e.Stop(t.Context())
+				e = run()
+				wantErr(t, end(), ErrStoreUnavailable)
+				proxy.Restore()
+				var err error
+				eventually(t, "Redis answers", func() bool { err = end(); return !errors.Is(err, ErrStoreUnavailable) })
+				if err != nil {
+					t.Errorf("again: %v", err)
+				}
+				if all := told.moves(); slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, string(AuditLost)) }) {
+					t.Errorf("the audit says that it was lost: %q", all)
+				}
+			})
+		}
+	}
+}
+
+// TestG5_AnEndThatLandsAfterARestart: the earlier run sent it, and the network brought it when the next had taken the claim up.
+func TestG5_AnEndThatLandsAfterARestart(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	folder := t.TempDir()
+	e, stop := f.run(folder)
+	pid, _ := child(t)
+	k := byProcess(t, e, "late", pid)
+	c, err := e.claims.get(k.ID, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	e, _ = f.run(folder)
+	_, err = e.run(t.Context(), releaseScript, e.keys.all(c.ticket), e.args(c.ticket, c.token, c.nonce, c.agent, "", "released", "")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the claim is known to be released", func() bool {
+		v, err := e.GetClaim(k.ID, 0)
+		return err == nil && v.Status == Released
+	})
+}

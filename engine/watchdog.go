@@ -217,15 +217,15 @@ func (w *watchdog) look(c *claim, now time.Duration) time.Duration {
 	switch {
 	case now >= c.trusted:
 		c.mu.Unlock()
-		w.conclude(c, Lost, ReasonExpired)
+		w.conclude(c, ReasonExpired)
 		return 0
 	case now >= c.cappedAt():
 		c.mu.Unlock()
-		w.conclude(c, Lost, ReasonMaxHold)
+		w.conclude(c, ReasonMaxHold)
 		return now + w.margin
 	case now >= next:
 		c.mu.Unlock()
-		w.conclude(c, Lost, ReasonSilent)
+		w.conclude(c, ReasonSilent)
 		return now + w.margin
 	}
 	defer c.mu.Unlock()
@@ -292,10 +292,8 @@ func (w *watchdog) renew(ctx context.Context, c *claim) {
 	w.metrics.renewals.WithLabelValues(result).Inc()
 	switch {
 	case !held:
-	case result == "taken" && reason == ReasonReleased:
-		w.conclude(c, Released, reason)
 	case result == "taken":
-		w.conclude(c, Lost, reason)
+		w.conclude(c, reason)
 	default:
 		w.schedule(c, at)
 	}

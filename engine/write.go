@@ -116,8 +116,11 @@ func (e *Engine) Finish(ctx context.Context, id string, uid uint32, summary stri
 		return Ticket{}, err
 	}
 	limited, cancel := e.bounded(ctx)
-	e.resolveEnd(limited, c)
+	err = e.resolveEnd(limited, c)
 	cancel()
+	if err != nil {
+		return Ticket{}, err
+	}
 	c.mu.Lock()
 	again := c.finished
 	c.mu.Unlock()
@@ -147,7 +150,7 @@ func (e *Engine) Finish(ctx context.Context, id string, uid uint32, summary stri
 		c.setFinishing(false)
 		return Ticket{}, err
 	}
-	e.conclude(c, Released, ReasonReleased)
+	e.conclude(c, ReasonReleased)
 	w.Ticket.Holder = nil
 	return w.Ticket, nil
 }
@@ -162,7 +165,9 @@ func (e *Engine) Release(ctx context.Context, id string, uid uint32) error {
 	e.expire(c)
 	ctx, cancel := e.bounded(ctx)
 	defer cancel()
-	e.resolveEnd(ctx, c)
+	if err := e.resolveEnd(ctx, c); err != nil {
+		return err
+	}
 	if lost := c.lost(); lost != nil {
 		if lost.Reason == ReasonReleased {
 			e.audit(ctx, AuditEvent{Kind: AuditReplayed, Ticket: c.ticket, Token: c.token, Agent: c.agent})
@@ -183,7 +188,7 @@ func (e *Engine) Release(ctx context.Context, id string, uid uint32) error {
 		return err
 	}
 	e.index.touch(c.ticket)
-	e.conclude(c, Released, ReasonReleased)
+	e.conclude(c, ReasonReleased)
 	return nil
 }
 
@@ -228,7 +233,7 @@ func (e *Engine) write(ctx context.Context, c *claim, s script, what refusal, mo
 		if reason == ReasonExpired { // it could not be told: somebody else's grant is why a write is stale
 			reason = ReasonTaken
 		}
-		e.conclude(c, Lost, reason)
+		e.conclude(c, reason)
 		return reply{}, ErrStaleToken
 	}
 	e.index.touch(c.ticket)
