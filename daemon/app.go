@@ -42,7 +42,7 @@ type Daemon struct {
 	urgent   redis.UniversalClient // for renewals and the ends of claims
 	channels []notifier.ChannelConfig
 	settings *settingsWatch
-	audit    *audit
+	audit    *recorder
 	run      string        // this run's random id
 	failed   chan error    // capacity 1: why the daemon cannot go on
 	beats    chan struct{} // capacity 1: the renewal loop has gone round, which systemd wants to hear
@@ -106,7 +106,7 @@ func New(c Config, o Options) (*Daemon, error) {
 		failed:   make(chan error, 1),
 		beats:    make(chan struct{}, 1),
 	}
-	d.audit = newAudit(d.run, c.Host, newAuditSink(o.Audit), auditQueue, o.Logger, d.registry)
+	d.audit = newRecorder(d.run, c.Host, newAuditSink(o.Audit), auditQueue, o.Logger, d.registry)
 	return d, nil
 }
 

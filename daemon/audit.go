@@ -13,7 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/audit"
 )
 
 const (
@@ -21,10 +21,10 @@ const (
 	auditLimit = 3 * time.Second // for the last ones, when the daemon stops
 )
 
-// audit takes records from wherever something is written, gives each its number, and has one goroutine bring them to the
+// recorder takes records from wherever something is written, gives each its number, and has one goroutine bring them to the
 // journal, which may be slow, or stopped. Nobody who hands one over ever waits for that: when the queue is full, records are
 // dropped, until it is half empty, and then a record tells which numbers are missing.
-type audit struct {
+type recorder struct {
 	run  string // of the daemon
 	host string
 	sink auditSink
@@ -63,9 +63,9 @@ func (s seqSpan) String() string {
 	return fmt.Sprintf("%d-%d", s.first, s.last)
 }
 
-// newAudit wires and starts nothing; records wait in the queue until it is started.
-func newAudit(run, host string, sink auditSink, capacity int, log *slog.Logger, r prometheus.Registerer) *audit {
-	a := &audit{
+// newRecorder wires and starts nothing; records wait in the queue until it is started.
+func newRecorder(run, host string, sink auditSink, capacity int, log *slog.Logger, r prometheus.Registerer) *recorder {
+	a := &recorder{
 		run: run, host: host, sink: sink, log: log, refused: refusals{}, queue: make(chan *auditRecord, capacity),
 		quit: make(chan struct{}), done: make(chan struct{}),
 		records: prometheus.NewCounter(prometheus.CounterOpts{
@@ -83,24 +83,24 @@ func newAudit(run, host string, sink auditSink, capacity int, log *slog.Logger, 
 }
 
 // record numbers an event and puts it into the queue, unless it is one of too many refusals. It never blocks.
-func (a *audit) record(e engine.AuditEvent) {
+func (a *recorder) record(e audit.Event) {
 	e = bounded(e)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.stopping && (e.Kind != engine.AuditRefused || a.refused.admit(e)) {
+	if !a.stopping && (e.Kind != audit.Refused || a.refused.admit(e)) {
 		a.putLocked(e, nil)
 	}
 }
 
 // tellRefusedLocked makes a record for each user and code of which there were too many.
-func (a *audit) tellRefusedLocked() {
+func (a *recorder) tellRefusedLocked() {
 	for _, e := range a.refused.take() {
 		a.putLocked(e, nil)
 	}
 }
 
 // tick tells what was only counted, and keeps which numbers the journal has.
-func (a *audit) tick(now time.Time) {
+func (a *recorder) tick(now time.Time) {
 	a.mu.Lock()
 	if !a.stopping {
 		a.tellRefusedLocked()
@@ -115,7 +115,7 @@ func (a *audit) tick(now time.Time) {
 	}
 }
 
-func (a *audit) putLocked(e engine.AuditEvent, lost []seqSpan) {
+func (a *recorder) putLocked(e audit.Event, lost []seqSpan) {
 	if e.Host == "" {
 		e.Host = a.host
 	}
@@ -123,7 +123,7 @@ func (a *audit) putLocked(e engine.AuditEvent, lost []seqSpan) {
 	a.records.Inc()
 	if !a.full {
 		select {
-		case a.queue <- &auditRecord{AuditEvent: e, run: a.run, seq: a.seq, at: time.Now(), lost: lost}:
+		case a.queue <- &auditRecord{Event: e, run: a.run, seq: a.seq, at: time.Now(), lost: lost}:
 			return
 		default:
 			a.full = true
@@ -133,7 +133,7 @@ func (a *audit) putLocked(e engine.AuditEvent, lost []seqSpan) {
 }
 
 // loseLocked notes a number that reaches no journal.
-func (a *audit) loseLocked(seq int64) {
+func (a *recorder) loseLocked(seq int64) {
 	a.drops.Inc()
 	if n := len(a.lost); n > 0 && a.lost[n-1].last == seq-1 {
 		a.lost[n-1].last = seq
@@ -143,7 +143,7 @@ func (a *audit) loseLocked(seq int64) {
 }
 
 // tell puts a record of what was lost into the queue, when that is half empty again.
-func (a *audit) tell() {
+func (a *recorder) tell() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.lost) == 0 || len(a.queue) > cap(a.queue)/2 {
@@ -151,18 +151,18 @@ func (a *audit) tell() {
 	}
 	lost := a.lost
 	a.full, a.lost = false, nil
-	a.putLocked(engine.AuditEvent{Kind: auditDropped}, lost)
+	a.putLocked(audit.Event{Kind: audit.Dropped}, lost)
 }
 
 // start begins to send.
-func (a *audit) start() {
+func (a *recorder) start() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.running = true
 	go a.loop()
 }
 
-func (a *audit) loop() {
+func (a *recorder) loop() {
 	defer close(a.done)
 	defer func() { a.tick(time.Now()) }()
 	ticker := time.NewTicker(refusedEvery)
@@ -190,7 +190,7 @@ func (a *audit) loop() {
 	}
 }
 
-func (a *audit) send(r *auditRecord) {
+func (a *recorder) send(r *auditRecord) {
 	if err := a.sink.send(r); err != nil {
 		a.log.Error("cannot write an audit record", "seq", r.seq, "kind", r.Kind, "error", err)
 		a.mu.Lock()
@@ -204,11 +204,11 @@ func (a *audit) send(r *auditRecord) {
 
 // stop sends what is left, at most until ctx is done or auditLimit is over: a journal that is stopped does not hold up the
 // daemon's end.
-func (a *audit) stop(ctx context.Context) error {
+func (a *recorder) stop(ctx context.Context) error {
 	a.mu.Lock()
 	if !a.stopping {
 		a.tellRefusedLocked()
-		a.putLocked(engine.AuditEvent{Kind: auditStopped}, nil)
+		a.putLocked(audit.Event{Kind: audit.Stopped}, nil)
 		a.stopping = true
 		close(a.quit)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/coreos/go-systemd/v22/journal"
 
-	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/audit"
 )
 
 const catalogueFile = "../packaging/picket.catalog"
@@ -130,7 +130,7 @@ func TestTheAuditsPageSaysWhatTheCodeDoes(t *testing.T) {
 	kinds := map[string]bool{}
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| .* \\| (\\w+) \\| `([0-9a-f]+)` \\|$").FindAllStringSubmatch(string(b), -1) {
 		kinds[m[1]] = true
-		if want := auditKinds[engine.AuditKind(m[1])]; want.id != m[3] || want.priority != priorities[m[2]] {
+		if want := auditKinds[audit.Kind(m[1])]; want.id != m[3] || want.priority != priorities[m[2]] {
 			t.Errorf("the page says of %s: %s, %s; the code %+v", m[1], m[2], m[3], want)
 		}
 	}
@@ -142,12 +142,12 @@ func TestTheAuditsPageSaysWhatTheCodeDoes(t *testing.T) {
 // TestRecordsHaveNoOtherFields than those that are documented.
 func TestRecordsHaveNoOtherFields(t *testing.T) {
 	t.Parallel()
-	e := engine.AuditEvent{
-		Kind: engine.AuditStep, Ticket: engine.TicketID{Asset: "a", Task: "t"}, Token: 1, From: "F", To: "T", Step: "s", Channel: "c",
+	e := audit.Event{
+		Kind: audit.Step, Asset: "a", Task: "t", Token: 1, From: "F", To: "T", Step: "s", Channel: "c",
 		Call: "step", Code: "C", Host: "h", Agent: "1/2", Reason: "r",
 	}
 	f := map[string]string{"MESSAGE": "", "PRIORITY": ""}
-	(&auditRecord{AuditEvent: e, run: "r", seq: 1, lost: []seqSpan{{1, 2}}}).fields(func(name, value string) { f[name] = value })
+	(&auditRecord{Event: e, run: "r", seq: 1, lost: []seqSpan{{1, 2}}}).fields(func(name, value string) { f[name] = value })
 	if got := slices.Sorted(maps.Keys(f)); !slices.Equal(got, slices.Sorted(slices.Values(auditFields))) {
 		t.Errorf("a record has %v, want %v", got, auditFields)
 	}

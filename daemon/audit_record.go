@@ -9,12 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine"
 )
 
 // auditRecord is an event with its number.
 type auditRecord struct {
-	engine.AuditEvent
+	audit.Event
 	run  string // of the daemon
 	seq  int64
 	at   time.Time
@@ -40,9 +41,9 @@ func (r *auditRecord) word(name string) string {
 	case "step":
 		return orUnknown(r.Step)
 	case "from":
-		return orUnknown(string(r.From))
+		return orUnknown(r.From)
 	case "to":
-		return orUnknown(string(r.To))
+		return orUnknown(r.To)
 	case "token":
 		return strconv.FormatInt(r.Token, 10)
 	case "agent":
@@ -72,10 +73,10 @@ func (r *auditRecord) word(name string) string {
 // subject is what the record is about.
 func (r *auditRecord) subject() string {
 	switch {
-	case r.Ticket.Task != "":
-		return r.Ticket.String()
-	case r.Ticket.Asset != "":
-		return string(r.Ticket.Asset)
+	case r.Task != "":
+		return r.Asset + "/" + r.Task
+	case r.Asset != "":
+		return r.Asset
 	}
 	return "no ticket"
 }
@@ -116,8 +117,8 @@ func (r *auditRecord) fields(put func(name, value string)) {
 		pid = ""
 	}
 	ticket, token := "", ""
-	if r.Ticket.Task != "" {
-		ticket = r.Ticket.String()
+	if r.Task != "" {
+		ticket = r.Asset + "/" + r.Task
 	}
 	if r.Token != 0 {
 		token = strconv.FormatInt(r.Token, 10)
@@ -129,11 +130,11 @@ func (r *auditRecord) fields(put func(name, value string)) {
 		{"PICKET_RUN", r.run},
 		{"PICKET_SEQ", strconv.FormatInt(r.seq, 10)},
 		{"PICKET_TIME", r.at.UTC().Format(auditTime)},
-		{"PICKET_ASSET", string(r.Ticket.Asset)},
+		{"PICKET_ASSET", r.Asset},
 		{"PICKET_TICKET", ticket},
 		{"PICKET_TOKEN", token},
-		{"PICKET_FROM", string(r.From)},
-		{"PICKET_TO", string(r.To)},
+		{"PICKET_FROM", r.From},
+		{"PICKET_TO", r.To},
 		{"PICKET_STEP", r.Step},
 		{"PICKET_CHANNEL", r.Channel},
 		{"PICKET_CALL", r.Call},

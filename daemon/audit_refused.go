@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/audit"
 )
 
 // What one user's refused calls take of the journal.
@@ -33,7 +33,7 @@ type refusals map[refusal]int
 type refusal struct{ uid, code string }
 
 // admit reports whether a refused call gets a record of its own.
-func (r refusals) admit(e engine.AuditEvent) bool {
+func (r refusals) admit(e audit.Event) bool {
 	_, uid, _ := strings.Cut(e.Agent, "/")
 	key := refusal{uid, e.Code}
 	if _, known := r[key]; !known && len(r) >= refusedUsers {
@@ -44,14 +44,14 @@ func (r refusals) admit(e engine.AuditEvent) bool {
 }
 
 // take makes records of what was only counted, and begins anew.
-func (r refusals) take() (events []engine.AuditEvent) {
+func (r refusals) take() (events []audit.Event) {
 	for _, key := range slices.SortedFunc(maps.Keys(r), func(a, b refusal) int { return strings.Compare(a.uid+"/"+a.code, b.uid+"/"+b.code) }) {
 		if more := r[key] - refusedEach; more > 0 {
 			agent := ""
 			if key.uid != "" {
 				agent = "0/" + key.uid
 			}
-			events = append(events, engine.AuditEvent{Kind: auditRefusals, Code: key.code, Agent: agent, Reason: fmt.Sprintf("%d more within %s", more, refusedEvery)})
+			events = append(events, audit.Event{Kind: audit.Refusals, Code: key.code, Agent: agent, Reason: fmt.Sprintf("%d more within %s", more, refusedEvery)})
 		}
 	}
 	clear(r)
@@ -59,11 +59,10 @@ func (r refusals) take() (events []engine.AuditEvent) {
 }
 
 // bounded is an event whose fields are no longer than they may be, without control characters.
-func bounded(e engine.AuditEvent) engine.AuditEvent {
-	e.Ticket.Asset = engine.Asset(clip(string(e.Ticket.Asset), nameMost))
-	e.Ticket.Task = clip(e.Ticket.Task, nameMost)
-	e.From, e.To = engine.State(clip(string(e.From), nameMost)), engine.State(clip(string(e.To), nameMost))
-	e.Step, e.Channel, e.Host = clip(e.Step, nameMost), clip(e.Channel, nameMost), clip(e.Host, nameMost)
+func bounded(e audit.Event) audit.Event {
+	for _, name := range []*string{&e.Asset, &e.Task, &e.From, &e.To, &e.Step, &e.Channel, &e.Host} {
+		*name = clip(*name, nameMost)
+	}
 	e.Reason = clip(e.Reason, reasonMost)
 	return e
 }

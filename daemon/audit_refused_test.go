@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/audit"
 )
 
 // TestG12_OneUsersRefusalsDoNotFillTheJournal: what is too much is counted for each user and code, and nothing else is held back.
@@ -24,7 +24,7 @@ func TestG12_OneUsersRefusalsDoNotFillTheJournal(t *testing.T) {
 		a.start()
 		refuse := func(agent, code string, n int) {
 			for range n {
-				a.record(engine.AuditEvent{Kind: engine.AuditRefused, Agent: agent, Code: code, Reason: "no"})
+				a.record(audit.Event{Kind: audit.Refused, Agent: agent, Code: code, Reason: "no"})
 				synctest.Wait()
 			}
 		}
@@ -32,7 +32,7 @@ func TestG12_OneUsersRefusalsDoNotFillTheJournal(t *testing.T) {
 		refuse("4712/1001", "FORBIDDEN", 500) // a pid of the same user
 		refuse("4711/1001", "INVALID", 3)
 		refuse("4713/1002", "FORBIDDEN", 2)
-		a.record(engine.AuditEvent{Kind: engine.AuditBroken, Agent: "1/0"})
+		a.record(audit.Event{Kind: audit.Broken, Agent: "1/0"})
 		time.Sleep(refusedEvery)
 		synctest.Wait()
 		refuse("4711/1001", "FORBIDDEN", refusedEach+1) // in the next minute, of which the end tells
@@ -42,7 +42,7 @@ func TestG12_OneUsersRefusalsDoNotFillTheJournal(t *testing.T) {
 		counts := map[string]int{}
 		for _, r := range recordsIn(t, out.String()) {
 			key := fmt.Sprint(r["PICKET_EVENT"], " ", r["PICKET_AGENT_UID"], " ", r["PICKET_CODE"])
-			if r["PICKET_EVENT"] == string(auditRefusals) {
+			if r["PICKET_EVENT"] == string(audit.Refusals) {
 				key += " " + r["PICKET_REASON"]
 			}
 			counts[key]++
@@ -63,7 +63,7 @@ func TestManyUsersAreCountedAsOne(t *testing.T) {
 	t.Parallel()
 	r, told := refusals{}, 0
 	for uid := range 10 * refusedUsers {
-		if r.admit(engine.AuditEvent{Agent: fmt.Sprint("1/", uid), Code: "FORBIDDEN"}) {
+		if r.admit(audit.Event{Agent: fmt.Sprint("1/", uid), Code: "FORBIDDEN"}) {
 			told++
 		}
 	}
@@ -82,8 +82,8 @@ func TestG12_ARecordIsBounded(t *testing.T) {
 	a := queueOf(t, &lineSink{out: out})
 	a.start()
 	long := strings.Repeat("ü\x1b", 6000)
-	a.record(engine.AuditEvent{
-		Kind: engine.AuditRefused, Ticket: engine.TicketID{Asset: engine.Asset(long), Task: long}, From: engine.State(long), To: engine.State(long),
+	a.record(audit.Event{
+		Kind: audit.Refused, Asset: long, Task: long, From: long, To: long,
 		Step: long, Channel: long, Reason: long, Host: long,
 	})
 	if err := a.stop(t.Context()); err != nil {

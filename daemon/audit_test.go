@@ -11,7 +11,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,14 +24,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/audit"
 )
 
 func TestEveryKindOfRecordHasAMeaning(t *testing.T) {
 	t.Parallel()
-	own := []engine.AuditKind{auditStarted, auditStopped, auditConfigLoaded, auditConfigReloaded, auditConfigRefused, auditDropped, auditRefusals}
-	ids := map[string]engine.AuditKind{}
-	for _, kind := range append(own, engine.AuditKinds...) {
+	kinds, err := os.ReadFile("../audit/kinds.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]audit.Kind{}
+	for _, found := range regexp.MustCompile(`(?m)^\t\w+ +Kind = "(\w+)"`).FindAllStringSubmatch(string(kinds), -1) {
+		kind := audit.Kind(found[1])
 		m, ok := auditKinds[kind]
 		if !ok || m.says == "" || len(m.id) != 32 || strings.Trim(m.id, "0123456789abcdef") != "" {
 			t.Errorf("kind %s has no right meaning: %+v", kind, m)
@@ -67,7 +73,7 @@ func TestF27_AJournalThatTakesNothingHoldsUpNobody(t *testing.T) {
 	}()
 	for h.metric(t, "picket_audit_dropped_total") == 0 {
 		for range auditQueue / 8 {
-			h.Daemon.audit.record(engine.AuditEvent{Kind: engine.AuditReplayed})
+			h.Daemon.audit.record(audit.Event{Kind: audit.Replayed})
 		}
 	}
 	if n := h.metric(t, "picket_audit_queue"); n != auditQueue {
@@ -107,9 +113,9 @@ func (h *host) metric(t *testing.T, name string) float64 {
 }
 
 // queueOf is an audit with a short queue.
-func queueOf(t *testing.T, sink auditSink) *audit {
+func queueOf(t *testing.T, sink auditSink) *recorder {
 	t.Helper()
-	return newAudit("run", "host-a", sink, 8, slog.New(slog.NewTextHandler(io.Discard, nil)), prometheus.NewRegistry())
+	return newRecorder("run", "host-a", sink, 8, slog.New(slog.NewTextHandler(io.Discard, nil)), prometheus.NewRegistry())
 }
 
 func TestAJournalThatIsStoppedDoesNotHoldUpTheEnd(t *testing.T) {
@@ -117,7 +123,7 @@ func TestAJournalThatIsStoppedDoesNotHoldUpTheEnd(t *testing.T) {
 	released := make(chan struct{})
 	a := queueOf(t, journalSink{func(string, journal.Priority, map[string]string) error { <-released; return nil }})
 	a.start()
-	a.record(engine.AuditEvent{Kind: engine.AuditFinished})
+	a.record(audit.Event{Kind: audit.Finished})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := a.stop(ctx); err == nil {
@@ -141,7 +147,7 @@ func TestRecordsThatTheJournalRefusesAreToldLater(t *testing.T) {
 	}))
 	a.start()
 	for range 4 {
-		a.record(engine.AuditEvent{Kind: engine.AuditFinished})
+		a.record(audit.Event{Kind: audit.Finished})
 	}
 	if err := a.stop(t.Context()); err != nil {
 		t.Fatal(err)
@@ -161,7 +167,7 @@ func TestLinesOutliveAWriteThatFails(t *testing.T) {
 	t.Parallel()
 	out := &shortWriter{fail: true}
 	s := &lineSink{out: out}
-	r := &auditRecord{AuditEvent: engine.AuditEvent{Kind: engine.AuditStep}, run: "r", seq: 1, at: time.Now()}
+	r := &auditRecord{Event: audit.Event{Kind: audit.Step}, run: "r", seq: 1, at: time.Now()}
 	if err := s.send(r); err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +219,7 @@ func TestALineIsWhatTheRecordSays(t *testing.T) {
 		out := &lines{}
 		s := &lineSink{out: out}
 		r := &auditRecord{
-			AuditEvent: engine.AuditEvent{Kind: engine.AuditStep, Ticket: engine.TicketID{Asset: engine.Asset(odd), Task: "t"}, Step: odd}, seq: 7,
+			Event: audit.Event{Kind: audit.Step, Asset: odd, Task: "t", Step: odd}, seq: 7,
 		}
 		if err := errors.Join(s.send(r), s.flush()); err != nil {
 			t.Fatal(err)

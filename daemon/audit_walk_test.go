@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -33,10 +33,10 @@ type auditWalk struct {
 const auditSecret = "s3cr3t"
 
 // call makes one, which must leave exactly one record: that of an event, with these fields beside.
-func (w *auditWalk) call(name string, kind engine.AuditKind, ticket, from, to string, do func() error, more ...string) {
+func (w *auditWalk) call(name string, kind audit.Kind, ticket, from, to string, do func() error, more ...string) {
 	w.T.Helper()
 	err := do()
-	if bad := kind == engine.AuditRefused || kind == engine.AuditUnconfirmed; bad != (err != nil) {
+	if bad := kind == audit.Refused || kind == audit.Unconfirmed; bad != (err != nil) {
 		w.T.Fatalf("%s %s on %s: got %v", name, kind, ticket, err)
 	}
 	asset, _, _ := strings.Cut(ticket, "/")
@@ -56,7 +56,7 @@ func (w *auditWalk) call(name string, kind engine.AuditKind, ticket, from, to st
 
 func (w *auditWalk) refused(name, ticket, from, to string, code client.Code, do func() error, more ...string) {
 	w.T.Helper()
-	w.call(name, engine.AuditRefused, ticket, from, to, do, append(more, "CODE", string(code))...)
+	w.call(name, audit.Refused, ticket, from, to, do, append(more, "CODE", string(code))...)
 }
 
 // post sends a body as it is.
@@ -78,7 +78,7 @@ func (w *auditWalk) post(path, body string) func() error {
 func (w *auditWalk) claim(asset, from string, heartbeat string) string {
 	w.T.Helper()
 	var got client.ClaimResponse
-	w.call("claim", engine.AuditClaimed, asset+"/t", from, "INIT", func() (err error) {
+	w.call("claim", audit.Claimed, asset+"/t", from, "INIT", func() (err error) {
 		got, err = w.client.Claim(w.Context(), client.ClaimRequest{Asset: asset, Task: "t", Heartbeat: heartbeat})
 		return err
 	})
@@ -97,7 +97,7 @@ func (w *auditWalk) stepTo(id, step, state, facts string) func() error {
 
 func (w *auditWalk) step(id, ticket, step, from, to string) {
 	w.T.Helper()
-	w.call("step", engine.AuditStep, ticket, from, to, w.stepTo(id, step, to, ""), "STEP", step)
+	w.call("step", audit.Step, ticket, from, to, w.stepTo(id, step, to, ""), "STEP", step)
 }
 
 // risk claims an asset and brings it to HIGH_RISK_FOUND.
@@ -122,11 +122,11 @@ func (w *auditWalk) tell(id, text string, channels ...string) func() error {
 // notify has a notification accepted.
 func (w *auditWalk) notify(id, asset, channel string) {
 	w.T.Helper()
-	w.call("notify", engine.AuditNotifying, asset+"/t", "HIGH_RISK_FOUND", "NOTIFYING", w.tell(id, "", channel))
+	w.call("notify", audit.Notifying, asset+"/t", "HIGH_RISK_FOUND", "NOTIFYING", w.tell(id, "", channel))
 }
 
 // told waits for a record that no call leaves.
-func (w *auditWalk) told(kind engine.AuditKind, ticket, from, to string, more ...string) {
+func (w *auditWalk) told(kind audit.Kind, ticket, from, to string, more ...string) {
 	w.T.Helper()
 	want := map[string]string{"PICKET_EVENT": string(kind), "PICKET_TICKET": ticket, "PICKET_FROM": from, "PICKET_TO": to}
 	for i := 0; i < len(more); i += 2 {
@@ -186,13 +186,13 @@ func TestG12_EachWriteLeavesOneRecord(t *testing.T) {
 	w.walkClaims(server)
 	w.walkDelivery(r)
 	w.walkDaemon(t)
-	w.told(engine.AuditLost, "silent.example/t", "", "", "REASON", "silent")
+	w.told(audit.Lost, "silent.example/t", "", "", "REASON", "silent")
 	w.refused("step", "silent.example/t", "", "ASSET_ONLINE", client.ClaimLost, w.stepTo(silent, "online", "ASSET_ONLINE", ""), "REASON", "silent", "STEP", "online")
-	w.told(engine.AuditInherited, theTicket, "NOTIFYING", "NOTIFYING")
-	w.told(engine.AuditReceipt, theTicket, "NOTIFYING", "FINISHED", "CHANNEL", "pager")
+	w.told(audit.Inherited, theTicket, "NOTIFYING", "NOTIFYING")
+	w.told(audit.Receipt, theTicket, "NOTIFYING", "FINISHED", "CHANNEL", "pager")
 	id := w.claim("away.example", "", "5m")
 	server.Freeze()
-	w.call("step", engine.AuditUnconfirmed, "away.example/t", "", "ASSET_ONLINE", w.stepTo(id, "online", "ASSET_ONLINE", ""), "STEP", "online")
+	w.call("step", audit.Unconfirmed, "away.example/t", "", "ASSET_ONLINE", w.stepTo(id, "online", "ASSET_ONLINE", ""), "STEP", "online")
 	server.Thaw()
 	w.host.stop(t)
 
@@ -212,7 +212,7 @@ func TestG12_EachWriteLeavesOneRecord(t *testing.T) {
 			t.Fatalf("call %d of %d, with %d records:\ngot  %v\nwant %v", i, len(w.want), len(calls), calls[min(i, len(calls)-1)], w.want[min(i, len(w.want)-1)])
 		}
 	}
-	if last := records[len(records)-1]; last["PICKET_EVENT"] != string(auditStopped) {
+	if last := records[len(records)-1]; last["PICKET_EVENT"] != string(audit.Stopped) {
 		t.Errorf("the last record is %v", last)
 	}
 	if strings.Contains(w.audit.String(), auditSecret) {
@@ -220,7 +220,7 @@ func TestG12_EachWriteLeavesOneRecord(t *testing.T) {
 	}
 	seen := kindsIn(records)
 	for kind := range auditKinds {
-		if kind != auditRefusals && !seen[string(kind)] {
+		if kind != audit.Refusals && !seen[string(kind)] {
 			t.Errorf("no record of kind %s was seen", kind)
 		}
 	}
@@ -245,33 +245,33 @@ func (w *auditWalk) walkFlow() {
 			return err
 		}
 	}
-	w.call("fail", engine.AuditFailure, ticket, "INIT", "INIT", failing(id, false), "STEP", "online")
+	w.call("fail", audit.Failure, ticket, "INIT", "INIT", failing(id, false), "STEP", "online")
 	w.step(id, ticket, "online", "INIT", "ASSET_ONLINE")
-	w.call("step", engine.AuditReplayed, ticket, "ASSET_ONLINE", "ASSET_ONLINE", w.stepTo(id, "online", "ASSET_ONLINE", ""), "STEP", "online")
+	w.call("step", audit.Replayed, ticket, "ASSET_ONLINE", "ASSET_ONLINE", w.stepTo(id, "online", "ASSET_ONLINE", ""), "STEP", "online")
 	w.refused("step", ticket, "", "ASSET_ONLINE", client.StepConflict, w.stepTo(id, "online", "ASSET_ONLINE", "y"), "STEP", "online")
 	w.step(id, ticket, "vuln", "ASSET_ONLINE", "VULN_CHECK_DONE")
 	w.step(id, ticket, "assess", "VULN_CHECK_DONE", "HIGH_RISK_FOUND")
 	w.refused("notify", ticket, "", "NOTIFYING", client.UnknownChannel, w.tell(id, "", "nope"))
 	w.notify(id, asset, "good")
-	w.told(engine.AuditUndelivered, ticket, "NOTIFYING", "NOTIFYING", "CHANNEL", "good")
-	w.told(engine.AuditAttempt, ticket, "NOTIFYING", "NOTIFYING", "CHANNEL", "good")
-	w.told(engine.AuditReceipt, ticket, "NOTIFYING", "NOTIFIED", "CHANNEL", "good")
-	w.call("notify", engine.AuditReplayed, ticket, "NOTIFIED", "NOTIFIED", w.tell(id, "", "good"))
+	w.told(audit.Undelivered, ticket, "NOTIFYING", "NOTIFYING", "CHANNEL", "good")
+	w.told(audit.Attempt, ticket, "NOTIFYING", "NOTIFYING", "CHANNEL", "good")
+	w.told(audit.Receipt, ticket, "NOTIFYING", "NOTIFIED", "CHANNEL", "good")
+	w.call("notify", audit.Replayed, ticket, "NOTIFIED", "NOTIFIED", w.tell(id, "", "good"))
 	w.refused("notify", ticket, "", "NOTIFYING", client.ContentConflict, w.tell(id, "other", "good"))
 	finish := func() error { _, err := w.client.Finish(w.Context(), id, auditSecret); return err }
-	w.call("finish", engine.AuditFinished, ticket, "NOTIFIED", "FINISHED", finish)
-	w.call("finish", engine.AuditReplayed, ticket, "FINISHED", "FINISHED", finish)
+	w.call("finish", audit.Finished, ticket, "NOTIFIED", "FINISHED", finish)
+	w.call("finish", audit.Replayed, ticket, "FINISHED", "FINISHED", finish)
 	w.refused("step", ticket, "", "ASSET_ONLINE", client.ClaimLost, w.stepTo(id, "online", "ASSET_ONLINE", ""), "REASON", "released", "STEP", "online")
 
 	w.refused("reopen", ticket, "", "", client.Invalid, w.post("/v1/tickets/"+ticket+"/reopen", `{}`))
 	w.refused("reopen", "", "", "", client.InvalidAsset, w.post("/v1/tickets/%2e%2e/t/reopen", `{"reason":"x"}`))
-	w.call("reopen", engine.AuditReopened, ticket, "FINISHED", "INIT", w.post("/v1/tickets/"+ticket+"/reopen", `{"reason":"it is back"}`), "REASON", "it is back")
+	w.call("reopen", audit.Reopened, ticket, "FINISHED", "INIT", w.post("/v1/tickets/"+ticket+"/reopen", `{"reason":"it is back"}`), "REASON", "it is back")
 	w.refused("reopen", ticket, "INIT", "", client.IllegalTransition, w.post("/v1/tickets/"+ticket+"/reopen", `{"reason":"again"}`))
 	id = w.claim(asset, "INIT", "5m")
-	w.call("fail", engine.AuditFailed, ticket, "INIT", "FAILED", failing(id, true), "STEP", "online")
+	w.call("fail", audit.Failed, ticket, "INIT", "FAILED", failing(id, true), "STEP", "online")
 	release := func() error { return w.client.Release(w.Context(), id) }
-	w.call("release", engine.AuditReleased, ticket, "FAILED", "FAILED", release)
-	w.call("release", engine.AuditReplayed, ticket, "", "", release)
+	w.call("release", audit.Released, ticket, "FAILED", "FAILED", release)
+	w.call("release", audit.Replayed, ticket, "", "", release)
 	w.refused("finish", "", "", "FINISHED", client.ClaimNotFound, func() error { _, err := w.client.Finish(w.Context(), "nope", ""); return err })
 	w.refused("reopen", "none/t", "", "", client.TicketNotFound, w.post("/v1/tickets/none/t/reopen", `{"reason":"x"}`))
 }
@@ -279,41 +279,41 @@ func (w *auditWalk) walkFlow() {
 // walkClaims: how claims end that their agents did not end, and a writer that came too late.
 func (w *auditWalk) walkClaims(server *redistest.Server) {
 	id := w.claim("broken.example", "", "5m")
-	w.call("breakLock", engine.AuditBroken, "broken.example/t", "INIT", "INIT", w.post("/v1/locks/broken.example/break", `{"reason":"it hangs"}`), "REASON", "it hangs")
-	w.told(engine.AuditLost, "broken.example/t", "", "", "REASON", "forced")
+	w.call("breakLock", audit.Broken, "broken.example/t", "INIT", "INIT", w.post("/v1/locks/broken.example/break", `{"reason":"it hangs"}`), "REASON", "it hangs")
+	w.told(audit.Lost, "broken.example/t", "", "", "REASON", "forced")
 	w.refused("step", "broken.example/t", "", "ASSET_ONLINE", client.ClaimLost, w.stepTo(id, "online", "ASSET_ONLINE", ""), "REASON", "forced", "STEP", "online")
-	w.call("breakLock", engine.AuditBroken, "broken.example", "", "", w.post("/v1/locks/broken.example/break", `{"reason":"once more"}`), "REASON", "once more")
+	w.call("breakLock", audit.Broken, "broken.example", "", "", w.post("/v1/locks/broken.example/break", `{"reason":"once more"}`), "REASON", "once more")
 	w.refused("breakLock", "broken.example", "", "", client.Invalid, w.post("/v1/locks/broken.example/break", `{}`))
 
 	id = w.claim("forced.example", "", "5m")
-	w.call("release", engine.AuditForced, "forced.example/t", "INIT", "INIT", func() error { return w.client.Force(w.Context(), id) })
-	w.told(engine.AuditLost, "forced.example/t", "", "", "REASON", "forced")
+	w.call("release", audit.Forced, "forced.example/t", "INIT", "INIT", func() error { return w.client.Force(w.Context(), id) })
+	w.told(audit.Lost, "forced.example/t", "", "", "REASON", "forced")
 
 	id = w.claim("stale.example", "", "5m")
 	if err := server.Client().HSet(w.Context(), "picket:{stale.example}:grant", "nonce", "another's").Err(); err != nil {
 		w.T.Fatal(err)
 	}
 	w.refused("step", "stale.example/t", "", "ASSET_OFFLINE", client.StaleToken, w.stepTo(id, "online", "ASSET_OFFLINE", ""), "STEP", "online")
-	w.told(engine.AuditLost, "stale.example/t", "", "", "REASON", "taken")
+	w.told(audit.Lost, "stale.example/t", "", "", "REASON", "taken")
 }
 
 // walkDelivery: what becomes of notifications, and what an administrator says about them.
 func (w *auditWalk) walkDelivery(r *receiver) {
 	const bad, unsure, given = "bad.example", "unsure.example", "given.example"
 	w.notify(w.risk(bad, ""), bad, "bad")
-	w.told(engine.AuditDead, bad+"/t", "NOTIFYING", "FAILED", "CHANNEL", "bad")
-	w.call("retry", engine.AuditRetried, bad+"/t", "FAILED", "NOTIFYING", w.post("/v1/outbox/"+bad+"/t/retry", `{"reason":"it is mended"}`), "REASON", "it is mended")
+	w.told(audit.Dead, bad+"/t", "NOTIFYING", "FAILED", "CHANNEL", "bad")
+	w.call("retry", audit.Retried, bad+"/t", "FAILED", "NOTIFYING", w.post("/v1/outbox/"+bad+"/t/retry", `{"reason":"it is mended"}`), "REASON", "it is mended")
 
 	w.notify(w.risk(unsure, ""), unsure, once)
-	w.told(engine.AuditParked, unsure+"/t", "NOTIFYING", "NOTIFYING", "CHANNEL", once)
-	w.call("settle", engine.AuditSettled, unsure+"/t", "NOTIFYING", "NOTIFIED", w.post("/v1/outbox/"+unsure+"/t/settle", `{"reason":"seen","channel":"once"}`), "CHANNEL", once, "REASON", "seen")
+	w.told(audit.Parked, unsure+"/t", "NOTIFYING", "NOTIFYING", "CHANNEL", once)
+	w.call("settle", audit.Settled, unsure+"/t", "NOTIFYING", "NOTIFIED", w.post("/v1/outbox/"+unsure+"/t/settle", `{"reason":"seen","channel":"once"}`), "CHANNEL", once, "REASON", "seen")
 
 	w.notify(w.risk(given, ""), given, "down")
-	w.call("discard", engine.AuditDiscarded, given+"/t", "NOTIFYING", "FAILED", w.post("/v1/outbox/"+given+"/t/discard", `{"reason":"old"}`), "REASON", "old")
+	w.call("discard", audit.Discarded, given+"/t", "NOTIFYING", "FAILED", w.post("/v1/outbox/"+given+"/t/discard", `{"reason":"old"}`), "REASON", "old")
 	w.refused("discard", given+"/t", "FAILED", "", client.IllegalTransition, w.post("/v1/outbox/"+given+"/t/discard", `{"reason":"old"}`))
 	w.refused("retry", "none/t", "", "", client.TicketNotFound, w.post("/v1/outbox/none/t/retry", `{"reason":"x"}`))
 
-	w.call("testChannel", engine.AuditTested, "", "", "", w.post("/v1/channels/bad/test", `{}`), "CHANNEL", "bad", "REASON", "dead")
+	w.call("testChannel", audit.Tested, "", "", "", w.post("/v1/channels/bad/test", `{}`), "CHANNEL", "bad", "REASON", "dead")
 	w.refused("testChannel", "", "", "", client.UnknownChannel, w.post("/v1/channels/nope/test", `{}`), "CHANNEL", "nope")
 }
 
@@ -332,10 +332,10 @@ func (w *auditWalk) walkDaemon(t *testing.T) {
 	}
 	w.audit.shut.Lock()
 	for range 2 * auditQueue {
-		w.Daemon.audit.record(engine.AuditEvent{Kind: engine.AuditFinished})
+		w.Daemon.audit.record(audit.Event{Kind: audit.Finished})
 	}
 	w.audit.shut.Unlock()
 	eventually(t, "the drops are told", func() bool {
-		return find(recordsIn(t, w.audit.String()), map[string]string{"PICKET_EVENT": string(auditDropped)}) != nil
+		return find(recordsIn(t, w.audit.String()), map[string]string{"PICKET_EVENT": string(audit.Dropped)}) != nil
 	})
 }

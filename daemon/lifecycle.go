@@ -13,7 +13,7 @@ import (
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 
-	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/audit"
 )
 
 // stopLimit is for Stop as Run calls it, whatever hangs: a restart must be over long before any claim's trust is. What has not ended
@@ -84,7 +84,7 @@ func (d *Daemon) start(ctx context.Context) error {
 			return errors.Join(err, d.stopAll(limited, d.parts))
 		}
 	}
-	d.audit.record(engine.AuditEvent{Kind: auditStarted, Reason: "version " + Version().Version})
+	d.audit.record(audit.Event{Kind: audit.Started, Reason: "version " + Version().Version})
 	return nil
 }
 

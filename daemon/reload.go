@@ -15,7 +15,7 @@ import (
 	"github.com/coreos/go-systemd/v22/journal"
 	"golang.org/x/sys/unix"
 
-	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/audit"
 )
 
 // Reload reads the configuration's file again and logs what is wrong with it, or which keys have changed. None of them takes
@@ -37,19 +37,19 @@ func (d *Daemon) Reload() error {
 		return err
 	}
 	if changed := changedKeys(reflect.ValueOf(d.config), reflect.ValueOf(c), ""); len(changed) > 0 {
-		d.audit.record(engine.AuditEvent{Kind: auditConfigReloaded, Reason: "changed: " + strings.Join(changed, " ")})
+		d.audit.record(audit.Event{Kind: audit.ConfigReloaded, Reason: "changed: " + strings.Join(changed, " ")})
 		d.log.Warn("the configuration has changed; it is valid, and takes effect at the next start", "keys", strings.Join(changed, " "))
 		return nil
 	}
-	d.audit.record(engine.AuditEvent{Kind: auditConfigReloaded, Reason: "nothing has changed"})
+	d.audit.record(audit.Event{Kind: audit.ConfigReloaded, Reason: "nothing has changed"})
 	d.log.Info("the configuration has not changed")
 	return nil
 }
 
 // configRefused counts what is wrong: the words may quote what should be a secret, and the log is for whoever mends it.
-func configRefused(err error) engine.AuditEvent {
+func configRefused(err error) audit.Event {
 	faults := strings.Count(err.Error(), "\n") + 1
-	return engine.AuditEvent{Kind: auditConfigRefused, Reason: fmt.Sprintf("%d wrong: the log says what", faults)}
+	return audit.Event{Kind: audit.ConfigRefused, Reason: fmt.Sprintf("%d wrong: the log says what", faults)}
 }
 
 // RefuseStart tells the journal, if there is one, that a wrong configuration kept a daemon from starting: the only record of that
@@ -64,7 +64,7 @@ func RefuseStart(err error) {
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
-		_ = newAuditSink(nil).send(&auditRecord{AuditEvent: e, run: rand.Text(), seq: 1, at: time.Now()})
+		_ = newAuditSink(nil).send(&auditRecord{Event: e, run: rand.Text(), seq: 1, at: time.Now()})
 	}()
 	select {
 	case <-told:

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/notifier"
 	"github.com/picketd/picket/outbox"
@@ -37,7 +38,7 @@ func (d *Daemon) startAudit(context.Context) error {
 	d.audit.marks = auditMarks{marksPath(d.config.StateDir), marks}
 	d.audit.start()
 	d.onStop("the audit", d.audit.stop)
-	d.audit.record(engine.AuditEvent{Kind: auditConfigLoaded, Reason: cmp.Or(d.config.path, "none on disk")})
+	d.audit.record(audit.Event{Kind: audit.ConfigLoaded, Reason: cmp.Or(d.config.path, "none on disk")})
 	return nil
 }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
+
+	"github.com/picketd/picket/audit"
 )
 
 // ClaimRequest asks for a claim. The durations are checked against their limits by Claim.
@@ -172,7 +174,7 @@ func (e *Engine) take(ctx context.Context, c *claim) (Ticket, bool, error) {
 			e.unlock(c)
 		}
 	}()
-	r, err := e.commit(ctx, mintScript, c.ticket, AuditEvent{Kind: AuditClaimed}, e.args(c.ticket, e.highest(c.ticket.Asset), c.nonce, c.agent, "",
+	r, err := e.commit(ctx, mintScript, c.ticket, audit.Event{Kind: audit.Claimed}, e.args(c.ticket, e.highest(c.ticket.Asset), c.nonce, c.agent, "",
 		c.flow.Name, string(c.flow.Initial), string(c.ticket.Asset), e.KeepGrants.Milliseconds(),
 		e.keys.asset(c.ticket.Asset, "ticket:"), e.keys.asset(c.ticket.Asset, "log:"), e.keys.asset(c.ticket.Asset, "refused:")))
 	if err != nil {
@@ -190,7 +192,7 @@ func (e *Engine) take(ctx context.Context, c *claim) (Ticket, bool, error) {
 		return ticket, false, err
 	}
 	c.token = r.number(2)
-	e.tellBefore(ctx, c, r)
+	e.tellBefore(c, r)
 	e.saw(c.ticket.Asset, c.token)
 	now := e.now()
 	c.started, c.since = now, time.Now().Round(time.Millisecond).UTC()
@@ -198,7 +200,9 @@ func (e *Engine) take(ctx context.Context, c *claim) (Ticket, bool, error) {
 	c.sign, c.noted = e.dog.at(now).clock, now
 	if now >= c.trusted { // slept between lock and answer: nothing may be promised any more
 		why := "it answered too slowly for the lock's ttl"
-		e.audit(ctx, AuditEvent{Kind: AuditLost, Ticket: c.ticket, Token: c.token, Agent: c.agent, Reason: "expired: " + why})
+		lost := c.event(audit.Lost)
+		lost.Reason = "expired: " + why
+		e.audit(ctx, lost)
 		return Ticket{}, false, &StoreError{Why: why}
 	}
 	keep = true
@@ -260,8 +264,9 @@ func (e *Engine) abandon(c *claim) {
 	ctx, cancel := context.WithTimeout(e.life, storeTimeout)
 	defer cancel()
 	why := "the caller went away"
-	_, err := e.commit(ctx, releaseScript, c.ticket, AuditEvent{Kind: AuditReleased, Token: c.token, Agent: c.agent, Reason: why},
-		e.args(c.ticket, c.token, c.nonce, c.agent, "", "released", why))
+	told := c.event(audit.Released)
+	told.Reason = why
+	_, err := e.commit(ctx, releaseScript, c.ticket, told, e.args(c.ticket, c.token, c.nonce, c.agent, "", "released", why))
 	if err != nil {
 		e.log.Warn("cannot release a claim whose caller went away; its lock runs out by itself", "ticket", c.ticket.String(), "error", err)
 	}

@@ -8,6 +8,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+
+	"github.com/picketd/picket/audit"
 )
 
 // What is here is for administrators. That the caller is one is for sockapi to see.
@@ -23,7 +25,7 @@ func (e *Engine) Break(ctx context.Context, a Asset, by, reason string) error {
 	if err != nil {
 		return err
 	}
-	r, err := e.commit(ctx, breakScript, id, AuditEvent{Kind: AuditBroken, Agent: by, Reason: reason}, e.args(id, e.highest(a), rand.Text(), by, "", e.KeepGrants.Milliseconds(),
+	r, err := e.commit(ctx, breakScript, id, audit.Event{Kind: audit.Broken, Agent: by, Reason: reason}, e.args(id, e.highest(a), rand.Text(), by, "", e.KeepGrants.Milliseconds(),
 		reason, e.keys.asset(a, "ticket:"), e.keys.asset(a, "log:"), e.keys.asset(a, "refused:"), s.grantNonce, s.lock))
 	if err != nil {
 		return err
@@ -46,7 +48,7 @@ func (e *Engine) Force(ctx context.Context, id, by string) error {
 	e.conclude(c, ReasonForced) // the lock is freed also if an earlier call could not
 	ctx, cancel := e.bounded(ctx)
 	defer cancel()
-	_, err = e.commit(ctx, releaseScript, c.ticket, AuditEvent{Kind: AuditForced, Token: c.token, Agent: by},
+	_, err = e.commit(ctx, releaseScript, c.ticket, audit.Event{Kind: audit.Forced, Token: c.token, Agent: by},
 		e.args(c.ticket, c.token, c.nonce, c.agent, "", "lost", "forced by "+by))
 	return err
 }
@@ -69,7 +71,7 @@ func (e *Engine) reopen(ctx context.Context, id TicketID, by, reason string) (Ti
 	if err != nil {
 		return Ticket{}, err
 	}
-	r, err := e.commit(ctx, reopenScript, id, AuditEvent{Kind: AuditReopened, Agent: by, Reason: reason}, e.args(id, e.highest(id.Asset),
+	r, err := e.commit(ctx, reopenScript, id, audit.Event{Kind: audit.Reopened, Agent: by, Reason: reason}, e.args(id, e.highest(id.Asset),
 		rand.Text(), by, "", e.KeepGrants.Milliseconds(), reason, string(assetInference.Initial), s.fields["revision"]))
 	if err != nil {
 		return Ticket{}, err

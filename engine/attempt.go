@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/outbox"
 )
 
@@ -36,7 +37,7 @@ func (e *Engine) Attempt(ctx context.Context, a outbox.Attempt) (outbox.Answer, 
 	asked := e.now()
 	r, err := reply{codeMoved, []any{int64(a.Number - 1)}}, error(nil) // if nobody else has tried
 	for err == nil && r.code == codeMoved {
-		r, err = e.deliver(ctx, attemptScript, id, AuditEvent{Kind: AuditAttempt, Channel: a.Channel}, a.ID, a.Channel, a.Number, a.Run,
+		r, err = e.deliver(ctx, attemptScript, id, audit.Event{Kind: audit.Attempt, Channel: a.Channel}, a.ID, a.Channel, a.Number, a.Run,
 			e.runID, a.Lease.Milliseconds(), flag(a.AtMostOnce), r.number(0))
 	}
 	switch {
@@ -68,7 +69,7 @@ func (e *Engine) Attempt(ctx context.Context, a outbox.Attempt) (outbox.Answer, 
 // outbox.ErrAway, ErrStoreUnavailable.
 func (e *Engine) Outcome(ctx context.Context, o outbox.Outcome) (closed bool, err error) {
 	id := TicketID{Asset(o.Asset), o.Task}
-	told := AuditEvent{Kind: outcomeKind(o.Status), Channel: o.Channel, Reason: o.Error}
+	told := audit.Event{Kind: outcomeKind(o.Status), Channel: o.Channel, Reason: o.Error}
 	r, err := e.deliver(ctx, outcomeScript, id, told, o.ID, o.Channel, o.Number, o.Run, string(o.Status), o.At.UnixMilli(), o.Error,
 		DefaultFlow, o.Asset, e.runID)
 	if err != nil {
@@ -79,7 +80,7 @@ func (e *Engine) Outcome(ctx context.Context, o outbox.Outcome) (closed bool, er
 }
 
 // deliver runs a script of lua/delivery.lua.
-func (e *Engine) deliver(ctx context.Context, s script, id TicketID, told AuditEvent, intent, channel string, attempt int, run int64, more ...any) (reply, error) {
+func (e *Engine) deliver(ctx context.Context, s script, id TicketID, told audit.Event, intent, channel string, attempt int, run int64, more ...any) (reply, error) {
 	ctx, cancel := awake(ctx)
 	defer cancel()
 	args := append([]any{intent, channel, e.box.ID(), attempt, run}, more...)

@@ -9,16 +9,17 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/outbox"
 )
 
 // auditLog keeps what is told to the audit.
 type auditLog struct {
 	mu  sync.Mutex
-	got []AuditEvent
+	got []audit.Event
 }
 
-func (l *auditLog) add(a AuditEvent) {
+func (l *auditLog) add(a audit.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.got = append(l.got, a)
@@ -55,7 +56,7 @@ func auditOfTheClaimBefore(t *testing.T, s *store) {
 	if got := told.moves(); !slices.Equal(got, want) {
 		t.Errorf("told is %q, want %q", got, want)
 	}
-	if lost := told.got[1]; lost.Token != c.Token || lost.Host != "host-a" || lost.Ticket != c.Ticket || lost.Agent == "" {
+	if lost := told.got[1]; lost.Token != c.Token || lost.Host != "host-a" || lost.Asset != "left" || lost.Task != "t" || lost.Agent == "" {
 		t.Errorf("the loss is told as %+v", lost)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-redsync/redsync/v4"
 
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/process"
 )
 
@@ -162,8 +163,8 @@ func (e *Engine) conclude(c *claim, reason Reason) bool {
 // tellLost tells of a claim that was lost.
 func (e *Engine) tellLost(c *claim) {
 	reason := c.lost().Reason
-	e.audit(context.Background(), AuditEvent{
-		Kind: AuditLost, Ticket: c.ticket, Token: c.token, Agent: c.agent, Reason: string(reason),
-	})
+	told := c.event(audit.Lost)
+	told.Reason = string(reason)
+	e.Audit(told)
 	e.log.Warn("claim lost", "claim", c.id, "ticket", c.ticket.String(), "token", c.token, "reason", reason, "agent", c.agent)
 }

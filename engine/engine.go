@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/outbox"
 
 	"github.com/picketd/picket/engine/process"
@@ -51,8 +52,8 @@ type Config struct {
 	Urgent redis.UniversalClient // connections that renewals and the ends of claims share with nothing else. Defaults to Redis
 	Outbox *outbox.Store
 	Render func(channel string, m Message) ([]byte, error)
-	Audit  func(AuditEvent) // is called for each write, and must not block. Defaults to nothing
-	Gate   func() error     // why Redis may not be used for new claims (its settings), or nil. Defaults to never
+	Audit  func(audit.Event) // is called for each write, and must not block. Defaults to nothing
+	Gate   func() error      // why Redis may not be used for new claims (its settings), or nil. Defaults to never
 
 	// Weigh has the call that ctx is of hold so many bytes until it is answered, or says why it may not. Defaults to nothing.
 	Weigh func(ctx context.Context, bytes int64) error
@@ -81,7 +82,7 @@ type Config struct {
 
 func (c *Config) setDefaults() {
 	if c.Audit == nil {
-		c.Audit = func(AuditEvent) {}
+		c.Audit = func(audit.Event) {}
 	}
 	if c.Urgent == nil {
 		c.Urgent = c.Redis

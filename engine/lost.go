@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/outbox"
 )
 
@@ -17,7 +18,7 @@ import (
 // are what was answered for the ticket; that it has nothing to decide about is no error when something waits here. The decision is a
 // fact in the outbox. The ticket is as it was: what is settled, or is sent anew, comes to stand there as a receipt, which makes anew one
 // that is gone.
-func (e *Engine) decideLost(ctx context.Context, r Resolution, as outbox.Status, kind AuditKind, t Ticket, err error) (Ticket, error) {
+func (e *Engine) decideLost(ctx context.Context, r Resolution, as outbox.Status, kind audit.Kind, t Ticket, err error) (Ticket, error) {
 	var illegal *TransitionError
 	if err != nil && !errors.Is(err, ErrTicketNotFound) && !errors.Is(err, ErrUnknownChannel) && !errors.As(err, &illegal) {
 		return t, err
@@ -30,7 +31,7 @@ func (e *Engine) decideLost(ctx context.Context, r Resolution, as outbox.Status,
 		return t, err
 	}
 	told := r.told(kind)
-	told.Ticket, told.Reason = r.Ticket, r.Reason+" (in this outbox alone, because Redis had lost it)"
+	told.Asset, told.Task, told.Reason = string(r.Ticket.Asset), r.Ticket.Task, r.Reason+" (in this outbox alone, because Redis had lost it)"
 	e.audit(ctx, told)
 	if t, err = e.Ticket(ctx, r.Ticket); errors.Is(err, ErrTicketNotFound) {
 		t, err = ticketless(r.Ticket, decided), nil

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/outbox"
 )
 
@@ -61,15 +62,15 @@ func lostIsDecided(t *testing.T, s *store) {
 	for _, c := range []struct {
 		name string
 		do   func(Resolution) (Ticket, error)
-		kind AuditKind
+		kind audit.Kind
 		want outbox.Status
 		is   outbox.Status // in the outbox
 		open int           // intents afterwards
 		due  bool
 	}{
-		{"retry", func(r Resolution) (Ticket, error) { return e.Retry(t.Context(), r) }, AuditRetried, outbox.Pending, outbox.Discarded, 1, true},
-		{"settle", func(r Resolution) (Ticket, error) { return e.Settle(t.Context(), r) }, AuditSettled, outbox.Sent, outbox.Sent, 1, true},
-		{"discard", func(r Resolution) (Ticket, error) { return e.Discard(t.Context(), r) }, AuditDiscarded, outbox.Discarded, outbox.Discarded, 0, false},
+		{"retry", func(r Resolution) (Ticket, error) { return e.Retry(t.Context(), r) }, audit.Retried, outbox.Pending, outbox.Discarded, 1, true},
+		{"settle", func(r Resolution) (Ticket, error) { return e.Settle(t.Context(), r) }, audit.Settled, outbox.Sent, outbox.Sent, 1, true},
+		{"discard", func(r Resolution) (Ticket, error) { return e.Discard(t.Context(), r) }, audit.Discarded, outbox.Discarded, outbox.Discarded, 0, false},
 	} {
 		for _, anew := range []bool{false, true} { // the ticket was begun anew
 			asset := c.name
@@ -85,7 +86,7 @@ func lostIsDecided(t *testing.T, s *store) {
 			if err := errors.Join(err, e.box.Keep(o)); err != nil {
 				t.Fatal(err)
 			}
-			if last := told.got[len(told.got)-1]; last.Kind != AuditParked {
+			if last := told.got[len(told.got)-1]; last.Kind != audit.Parked {
 				t.Errorf("%s: the audit has %+v", asset, last)
 			}
 			if anew {
@@ -96,7 +97,7 @@ func lostIsDecided(t *testing.T, s *store) {
 			if err != nil || ticket.State != Init || !anew && ticket.Delivery["pager"].Status != c.want {
 				t.Errorf("%s: got %+v, %v", asset, ticket, err)
 			}
-			if last := told.got[len(told.got)-1]; last.Kind != c.kind || last.Ticket != id || last.Agent != "1/0" || !strings.HasPrefix(last.Reason, "by hand (") {
+			if last := told.got[len(told.got)-1]; last.Kind != c.kind || last.Asset+"/"+last.Task != id.String() || last.Agent != "1/0" || !strings.HasPrefix(last.Reason, "by hand (") {
 				t.Errorf("%s: the audit has %+v", asset, last)
 			}
 			intents, err := e.box.Ticket(id.String())

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/outbox"
 )
 
@@ -36,8 +37,8 @@ const (
 func (e *Engine) Discard(ctx context.Context, r Resolution) (Ticket, error) {
 	ctx, cancel := e.bounded(ctx)
 	defer cancel()
-	t, err := e.resolve(ctx, r, outbox.Discarded, discardable, AuditDiscarded)
-	return e.decideLost(ctx, r, outbox.Discarded, AuditDiscarded, t, err)
+	t, err := e.resolve(ctx, r, outbox.Discarded, discardable, audit.Discarded)
+	return e.decideLost(ctx, r, outbox.Discarded, audit.Discarded, t, err)
 }
 
 // Settle records that a notification did arrive on channels whose outcome is unknown, or that are dead, in FAILED too. Errors as
@@ -45,11 +46,11 @@ func (e *Engine) Discard(ctx context.Context, r Resolution) (Ticket, error) {
 func (e *Engine) Settle(ctx context.Context, r Resolution) (Ticket, error) {
 	ctx, cancel := e.bounded(ctx)
 	defer cancel()
-	t, err := e.resolve(ctx, r, outbox.Sent, settleable, AuditSettled)
-	return e.decideLost(ctx, r, outbox.Sent, AuditSettled, t, err)
+	t, err := e.resolve(ctx, r, outbox.Sent, settleable, audit.Settled)
+	return e.decideLost(ctx, r, outbox.Sent, audit.Settled, t, err)
 }
 
-func (e *Engine) resolve(ctx context.Context, r Resolution, as outbox.Status, question string, kind AuditKind) (Ticket, error) {
+func (e *Engine) resolve(ctx context.Context, r Resolution, as outbox.Status, question string, kind audit.Kind) (Ticket, error) {
 	for {
 		s, err := e.read(ctx, r.Ticket)
 		if err != nil {
@@ -72,8 +73,8 @@ func (e *Engine) resolve(ctx context.Context, r Resolution, as outbox.Status, qu
 	}
 }
 
-func (r Resolution) told(kind AuditKind) AuditEvent {
-	return AuditEvent{Kind: kind, Channel: r.Channel, Agent: r.By, Reason: r.Reason}
+func (r Resolution) told(kind audit.Kind) audit.Event {
+	return audit.Event{Kind: kind, Channel: r.Channel, Agent: r.By, Reason: r.Reason}
 }
 
 func (e *Engine) resolved(ctx context.Context, r Resolution, reply reply, question string) (Ticket, error) {
@@ -112,7 +113,7 @@ func (e *Engine) Retry(ctx context.Context, r Resolution) (Ticket, error) {
 	for {
 		t, err := e.retry(ctx, r)
 		if !errors.Is(err, errRaced) {
-			return e.decideLost(ctx, r, outbox.Pending, AuditRetried, t, err)
+			return e.decideLost(ctx, r, outbox.Pending, audit.Retried, t, err)
 		}
 	}
 }
@@ -134,7 +135,7 @@ func (e *Engine) retry(ctx context.Context, r Resolution) (Ticket, error) {
 		return Ticket{}, err
 	}
 	asked := e.now()
-	reply, err := e.commit(ctx, retryScript, r.Ticket, r.told(AuditRetried), e.args(r.Ticket, 0, "", r.By, "", in.ID, e.box.ID(),
+	reply, err := e.commit(ctx, retryScript, r.Ticket, r.told(audit.Retried), e.args(r.Ticket, 0, "", r.By, "", in.ID, e.box.ID(),
 		s.fields["intent"], r.Reason, ","+strings.Join(again, ",")+",", onceOnly(in)))
 	if err != nil {
 		return Ticket{}, err // it may land yet: the settle loop asks

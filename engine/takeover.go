@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/outbox"
 )
 
@@ -153,7 +154,7 @@ func (e *Engine) serves(s *snapshot) (all, some bool) {
 func (e *Engine) own(ctx context.Context, id TicketID, intent, from, to, why string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	r, err := e.commit(ctx, ownScript, id, AuditEvent{Kind: AuditInherited, Reason: why},
+	r, err := e.commit(ctx, ownScript, id, audit.Event{Kind: audit.Inherited, Reason: why},
 		e.args(id, 0, "", deliverer, "", from, to, intent))
 	return err == nil && r.code == codeOK, err
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/redistest"
 )
 
@@ -50,7 +51,7 @@ func TestG5_AnEndWhoseAnswerWasLostAnswersAsBefore(t *testing.T) {
 				if err := end(); err != nil {
 					t.Errorf("again: %v", err)
 				}
-				if all := told.moves(); slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, string(AuditLost)) }) {
+				if all := told.moves(); slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, string(audit.Lost)) }) {
 					t.Errorf("the audit says that it was lost: %q", all)
 				}
 			})
@@ -72,7 +73,7 @@ func TestAnEndThatDidNotLandIsALoss(t *testing.T) {
 	wantErr(t, e.Release(t.Context(), k.ID, agent), ErrStoreUnavailable)
 	proxy.Restore()
 	eventually(t, "it is told to be lost", func() bool {
-		return slices.ContainsFunc(told.moves(), func(s string) bool { return strings.Contains(s, string(AuditLost)) })
+		return slices.ContainsFunc(told.moves(), func(s string) bool { return strings.Contains(s, string(audit.Lost)) })
 	})
 	wantLost(t, e.Release(t.Context(), k.ID, agent), ReasonExpired)
 }
@@ -152,7 +153,7 @@ func TestG5_AnEndWhoseAnswerWasLostAnswersAsBeforeAfterARestart(t *testing.T) {
 				if err != nil {
 					t.Errorf("again: %v", err)
 				}
-				if all := told.moves(); slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, string(AuditLost)) }) {
+				if all := told.moves(); slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, string(audit.Lost)) }) {
 					t.Errorf("the audit says that it was lost: %q", all)
 				}
 			})

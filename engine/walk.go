@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/picketd/picket/audit"
 )
 
 // One daemon of the fleet walks all tickets once an hour, so many at a time, with a pause that keeps it from being felt.
@@ -84,7 +86,7 @@ func (e *Engine) repair(ctx context.Context, key string) error {
 	id := TicketID{Asset(text[0]), text[1]}
 	switch State(text[2]) {
 	case Notified:
-		_, err := e.commit(ctx, idleScript, id, AuditEvent{Kind: AuditFinished, Reason: "no claim was left to finish it"},
+		_, err := e.commit(ctx, idleScript, id, audit.Event{Kind: audit.Finished, Reason: "no claim was left to finish it"},
 			e.args(id, 0, "", "walk", ""))
 		return err
 	case Notifying:

@@ -334,8 +334,7 @@ func (w *watchdog) free(ctx context.Context, c *claim) {
 	c.mu.Lock()
 	reason := c.reason
 	c.mu.Unlock()
-	_, err := w.commit(ctx, releaseScript, c.ticket, AuditEvent{Token: c.token, Agent: c.agent},
-		w.args(c.ticket, c.token, c.nonce, c.agent, "", "lost", string(reason)))
+	_, err := w.commit(ctx, releaseScript, c.ticket, c.event(""), w.args(c.ticket, c.token, c.nonce, c.agent, "", "lost", string(reason)))
 	if err != nil {
 		w.log.Warn("cannot free the lock of an ended claim; it runs out by itself", "ticket", c.ticket.String(), "error", err)
 	}

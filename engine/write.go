@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"time"
+
+	"github.com/picketd/picket/audit"
 )
 
 // refusal is what is recorded of a write that is refused.
@@ -127,7 +129,9 @@ func (e *Engine) Finish(ctx context.Context, id string, uid uint32, summary stri
 	if again {
 		t, err := e.Ticket(ctx, c.ticket)
 		if err == nil {
-			e.audit(ctx, AuditEvent{Kind: AuditReplayed, Ticket: c.ticket, Token: c.token, Agent: c.agent, From: t.State, To: t.State})
+			told := c.event(audit.Replayed)
+			told.From, told.To = string(t.State), string(t.State)
+			e.audit(ctx, told)
 		}
 		return t, err
 	}
@@ -170,7 +174,7 @@ func (e *Engine) Release(ctx context.Context, id string, uid uint32) error {
 	}
 	if lost := c.lost(); lost != nil {
 		if lost.Reason == ReasonReleased {
-			e.audit(ctx, AuditEvent{Kind: AuditReplayed, Ticket: c.ticket, Token: c.token, Agent: c.agent})
+			e.audit(ctx, c.event(audit.Replayed))
 			return nil
 		}
 		return lost
@@ -181,8 +185,7 @@ func (e *Engine) Release(ctx context.Context, id string, uid uint32) error {
 		return err
 	}
 	defer c.writes.leave()
-	_, err = e.commit(ctx, releaseScript, c.ticket, AuditEvent{Kind: AuditReleased, Token: c.token, Agent: c.agent},
-		e.args(c.ticket, c.token, c.nonce, c.agent, "", "released", ""))
+	_, err = e.commit(ctx, releaseScript, c.ticket, c.event(audit.Released), e.args(c.ticket, c.token, c.nonce, c.agent, "", "released", ""))
 	if err != nil {
 		e.noteUnanswered(c, err)
 		return err
@@ -222,7 +225,8 @@ func (e *Engine) write(ctx context.Context, c *claim, s script, what refusal, mo
 		e.recordRefusal(c, refused)
 		return reply{}, err
 	}
-	told := AuditEvent{Kind: AuditKind(what.Event), Token: c.token, Agent: c.agent, Step: what.Step, To: what.To}
+	told := c.event(audit.Kind(what.Event))
+	told.Step, told.To = what.Step, string(what.To)
 	c.number = max(c.number+1, e.now().Microseconds()) // above those of an earlier run of the daemon, too
 	r, err := e.commit(ctx, s, c.ticket, told, e.args(c.ticket, c.token, c.nonce, c.agent, refused, append([]any{c.number}, more...)...))
 	if err != nil {

@@ -6,7 +6,7 @@ package sockapi
 import (
 	"net/http"
 
-	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -18,20 +18,20 @@ func (r *route) writes() bool { return r.method != http.MethodGet && r.id != "he
 // was accepted the engine records.
 func (s *Server) refused(c *call, r *route, p *client.Problem) {
 	a := c.told
-	a.Kind, a.Call, a.Code, a.Agent, a.Reason = engine.AuditRefused, r.id, string(p.Code), c.by(), p.Detail
-	a.From = engine.State(p.State)
+	a.Kind, a.Call, a.Code, a.Agent, a.Reason = audit.Refused, r.id, string(p.Code), c.by(), p.Detail
+	a.From = p.State
 	if p.Reason != "" {
 		a.Reason = p.Reason
 	}
-	if a.Ticket == (engine.TicketID{}) {
-		a.Ticket = c.ticket
+	if a.Asset == "" {
+		a.Asset, a.Task = string(c.ticket.Asset), c.ticket.Task
 	}
 	if a.Channel == "" {
 		a.Channel = c.channel
 	}
 	if c.id != "" { // whose claim it is does not matter here
 		if claim, err := s.engine.GetClaim(c.id, 0); err == nil {
-			a.Ticket, a.Token = claim.Ticket, claim.Token
+			a.Asset, a.Task, a.Token = string(claim.Ticket.Asset), claim.Ticket.Task, claim.Token
 		}
 	}
 	s.audit(a)

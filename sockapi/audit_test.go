@@ -10,24 +10,24 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/sockapi/client"
 )
 
 // auditLog keeps what is told to the audit.
 type auditLog struct {
 	mu  sync.Mutex
-	got []engine.AuditEvent
+	got []audit.Event
 }
 
-func (l *auditLog) add(a engine.AuditEvent) {
+func (l *auditLog) add(a audit.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.got = append(l.got, a)
 }
 
 // take returns what was told since it was last called.
-func (l *auditLog) take() []engine.AuditEvent {
+func (l *auditLog) take() []audit.Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	got := l.got
@@ -44,7 +44,7 @@ func TestG12_EveryRefusedCallThatWritesIsRecorded(t *testing.T) {
 	var got client.ClaimResponse
 	r := h.wants(h.as(mine, "POST", "/v1/claims", `{"asset":"a","task":"t","heartbeat":"1m"}`), http.StatusCreated)
 	must(t, json.Unmarshal([]byte(r.body), &got))
-	if told := h.audit.take(); len(told) != 1 || told[0].Kind != engine.AuditClaimed || told[0].Agent != "0/1000" || told[0].Call != "claim" {
+	if told := h.audit.take(); len(told) != 1 || told[0].Kind != audit.Claimed || told[0].Agent != "0/1000" || told[0].Call != "claim" {
 		t.Errorf("the claim is told as %+v", told)
 	}
 	bodies := map[string]string{
@@ -65,13 +65,13 @@ func TestG12_EveryRefusedCallThatWritesIsRecorded(t *testing.T) {
 			t.Fatalf("%s is told as %+v, want one record", r.id, told)
 		}
 		a := told[0]
-		if a.Kind != engine.AuditRefused || a.Call != r.id || a.Code != string(code) || a.Agent != "0/"+uid || a.Reason == "" {
+		if a.Kind != audit.Refused || a.Call != r.id || a.Code != string(code) || a.Agent != "0/"+uid || a.Reason == "" {
 			t.Errorf("%s is told as %+v", r.id, a)
 		}
-		if strings.Contains(r.path, "{id}") && (a.Ticket.String() != "a/t" || a.Token != got.Claim.Token) {
+		if strings.Contains(r.path, "{id}") && (a.Asset+"/"+a.Task != "a/t" || a.Token != got.Claim.Token) {
 			t.Errorf("%s: the claim is %s with %d, told is %+v", r.id, got.Claim.Ticket, got.Claim.Token, a)
 		}
-		if strings.Contains(r.path, "{asset}") && a.Ticket.Asset != "a" {
+		if strings.Contains(r.path, "{asset}") && a.Asset != "a" {
 			t.Errorf("%s: told is %+v", r.id, a)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -24,7 +25,7 @@ type call struct {
 	free    bool  // its route is
 	unread  bool  // the body has not been read to its end
 	params
-	told engine.AuditEvent // what a handler knows of a write, for its record if it is refused
+	told audit.Event // what a handler knows of a write, for its record if it is refused
 }
 
 // bodyTime is how long a body may take to arrive, from the header's end on: whoever is called then, and whatever becomes of it.

@@ -7,7 +7,7 @@ import (
 	"cmp"
 	"net/http"
 
-	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -16,7 +16,7 @@ func testChannel(s *Server, c *call, _ none, b client.ChannelTestRequest) (answe
 	s.log.Info("an administrator tests a channel", "channel", c.channel, "severity", severity, "by", c.by())
 	t, err := s.testChannel(c.request.Context(), c.channel, severity)
 	if err == nil {
-		s.audit(engine.AuditEvent{Kind: engine.AuditTested, Channel: c.channel, Call: "testChannel", Agent: c.by(), Reason: t.Status})
+		s.audit(audit.Event{Kind: audit.Tested, Channel: c.channel, Call: "testChannel", Agent: c.by(), Reason: t.Status})
 	}
 	return answer{status: http.StatusOK, body: &t}, err
 }

@@ -17,7 +17,7 @@ func claim(s *Server, c *call, _ none, b client.ClaimRequest) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	c.told.Ticket = engine.TicketID{Asset: asset, Task: b.Task}
+	c.told.Asset, c.told.Task = string(asset), b.Task
 	res, err := s.engine.Claim(c.request.Context(), engine.ClaimRequest{
 		Asset:     asset,
 		Task:      b.Task,

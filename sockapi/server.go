@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
@@ -62,11 +63,11 @@ type Config struct {
 	// TestChannel sends a test message. Its error is engine.ErrUnknownChannel for a name that no channel has.
 	TestChannel func(ctx context.Context, name, severity string) (client.ChannelTest, error)
 
-	Audit          func(engine.AuditEvent) // is called for each write that was refused, and must not block. Defaults to nothing
-	AdminGID       *uint32                 // the group whose members are admins, beside root; nil: nobody else
-	Version        string                  // of the daemon, for the OpenAPI document
-	MaxConns       int                     // on the socket, at once; further ones are refused. Root and admins have as many beside. Defaults to 8,192
-	MaxConnsPerUID int                     // of these, one user's. Defaults to 2,048
+	Audit          func(audit.Event) // is called for each write that was refused, and must not block. Defaults to nothing
+	AdminGID       *uint32           // the group whose members are admins, beside root; nil: nobody else
+	Version        string            // of the daemon, for the OpenAPI document
+	MaxConns       int               // on the socket, at once; further ones are refused. Root and admins have as many beside. Defaults to 8,192
+	MaxConnsPerUID int               // of these, one user's. Defaults to 2,048
 
 	Logger   *slog.Logger
 	Registry prometheus.Registerer
@@ -89,7 +90,7 @@ type Server struct {
 	ready       func(context.Context) []client.Check
 	warnings    func() []client.Warning // or nil
 	testChannel func(ctx context.Context, name, severity string) (client.ChannelTest, error)
-	audit       func(engine.AuditEvent)
+	audit       func(audit.Event)
 	adminGID    *uint32
 	metricsPage http.Handler
 	document    http.Handler
@@ -115,7 +116,7 @@ func New(c Config) (*Server, error) {
 		c.MaxConnsPerUID = 2048
 	}
 	if c.Audit == nil {
-		c.Audit = func(engine.AuditEvent) {}
+		c.Audit = func(audit.Event) {}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -257,9 +258,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	route, params, err := s.router.find(r, w.Header())
 	name := "none"
 	c.params = params
-	var caller *engine.Caller
+	var caller *audit.Caller
 	if route != nil && route.writes() {
-		caller = engine.NewCaller(c.by(), route.id)
+		caller = audit.NewCaller(c.by(), route.id)
 		c.request = r.WithContext(caller.Context(r.Context()))
 	}
 	var a answer

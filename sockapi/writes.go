@@ -17,7 +17,7 @@ import (
 )
 
 func step(s *Server, c *call, _ none, b client.StepRequest) (answer, error) {
-	c.told.Step, c.told.To = b.Step, engine.State(b.State)
+	c.told.Step, c.told.To = b.Step, b.State
 	facts, err := compact(b.Facts)
 	if err != nil {
 		return answer{}, err
@@ -30,7 +30,7 @@ func step(s *Server, c *call, _ none, b client.StepRequest) (answer, error) {
 
 func fail(s *Server, c *call, _ none, b client.FailureRequest) (answer, error) {
 	if c.told.Step = b.Step; b.Final {
-		c.told.To = engine.Failed
+		c.told.To = string(engine.Failed)
 	}
 	res, err := s.engine.Fail(c.request.Context(), c.id, c.peer.Owner(), engine.FailureRequest{
 		Step: b.Step, Error: b.Error, Final: b.Final,
@@ -67,7 +67,7 @@ func stateNames(states []engine.State) []string {
 }
 
 func notify(s *Server, c *call, q waitQuery, b client.NotificationRequest) (answer, error) {
-	c.told.To = engine.Notifying
+	c.told.To = string(engine.Notifying)
 	facts, err := compact(b.Facts)
 	if err != nil {
 		return answer{}, err
@@ -86,7 +86,7 @@ func notify(s *Server, c *call, q waitQuery, b client.NotificationRequest) (answ
 const notifying engine.State = "NOTIFYING"
 
 func finish(s *Server, c *call, _ none, b client.FinishRequest) (answer, error) {
-	c.told.To = engine.Finished
+	c.told.To = string(engine.Finished)
 	t, err := s.engine.Finish(c.request.Context(), c.id, c.peer.Owner(), b.Summary)
 	return ticketAnswer(t, err)
 }

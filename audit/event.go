@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+// Package audit is the home of the audit: which kinds of records there are and what each of them says. It imports nothing else of
+// Picket; engine and sockapi hand it events through function values.
+package audit
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// Event is what a record tells. It never holds facts, texts, summaries or an agent's error: those are the ticket's.
+type Event struct {
+	Kind    Kind
+	Asset   string
+	Task    string // empty for a call that is about an asset
+	Token   int64  // of the claim; 0: none
+	From    string // the ticket's state; empty where it is not known
+	To      string // what it became, or for a refused write should have become
+	Step    string
+	Channel string
+	Call    string // the API's name for the call, empty for what no call did
+	Code    string // of a refusal
+	Host    string // a label; empty: this one
+	Agent   string // pid/uid of who made the call, or of the claim that was lost
+	Reason  string
+}
+
+// Caller is who makes a call, as the audit tells it. It sees to it that a call leaves one record.
+type Caller struct {
+	agent, call string
+	recorded    atomic.Bool
+}
+
+// NewCaller names the peer, as pid/uid, and the call by the API's name for it.
+func NewCaller(agent, call string) *Caller { return &Caller{agent: agent, call: call} }
+
+type callerKey struct{}
+
+// Context is for the call: what it changes is recorded as this caller's.
+func (c *Caller) Context(ctx context.Context) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// CallerOf is who makes the call that a context is of; nil when it is of none.
+func CallerOf(ctx context.Context) *Caller {
+	c, _ := ctx.Value(callerKey{}).(*Caller)
+	return c
+}
+
+// Sign makes an event the call's record. A caller that is nil signs nothing.
+func (c *Caller) Sign(e *Event) {
+	if c != nil {
+		e.Agent, e.Call = c.agent, c.call
+		c.recorded.Store(true)
+	}
+}
+
+// Recorded reports whether the audit has the call's record.
+func (c *Caller) Recorded() bool { return c.recorded.Load() }
