@@ -26,22 +26,22 @@ const module = "github.com/picketd/picket"
 // arrows says which packages of this module each one may import: the data goes that way. A package that is not here is
 // refused, so that a new one is given its place on purpose.
 var arrows = map[string][]string{
-	"again":                  {},
-	"plain":                  {},
-	"agent/strict":           {"plain"},
-	"agent/findings":         {"agent/strict", "plain"},
+	"agent/again":            {},
+	"agent/plain":            {},
+	"agent/strict":           {"agent/plain"},
+	"agent/findings":         {"agent/strict", "agent/plain"},
 	"audit":                  {},
-	"engine":                 {"again", "audit", "engine/process", "outbox", "plain"},
+	"engine":                 {"agent/again", "audit", "engine/process", "outbox", "agent/plain"},
 	"engine/process":         {},
 	"engine/redistest":       {},
 	"outbox":                 {},
-	"notifier":               {"again", "outbox", "plain"},
-	"sockapi":                {"again", "agent/strict", "audit", "engine", "engine/process", "outbox", "sockapi/client"}, // of strict, which word may have been meant
-	"sockapi/client":         {"plain"},
-	"agent":                  {"again", "agent/findings", "agent/strict", "plain", "sockapi/client"},
-	"daemon":                 {"again", "agent/strict", "audit", "engine", "engine/process", "notifier", "outbox", "plain", "sockapi", "sockapi/client"},
+	"notifier":               {"agent/again", "outbox", "agent/plain"},
+	"sockapi":                {"agent/again", "agent/strict", "audit", "engine", "engine/process", "outbox", "sockapi/client"}, // of strict, which word may have been meant
+	"sockapi/client":         {"agent/plain"},
+	"agent":                  {"agent/again", "agent/findings", "agent/strict", "agent/plain", "sockapi/client"},
+	"daemon":                 {"agent/again", "agent/strict", "audit", "engine", "engine/process", "notifier", "outbox", "agent/plain", "sockapi", "sockapi/client"},
 	"daemon/bench":           {"daemon", "outbox", "sockapi/client"},
-	"daemon/cmd/picket":      {"agent", "daemon", "plain", "sockapi/client"},
+	"daemon/cmd/picket":      {"agent", "daemon", "agent/plain", "sockapi/client"},
 	"daemon/cmd/picket-demo": {"sockapi/client"},
 	"examples/agent-go":      {"sockapi/client"},
 	"examples/agent-small":   {"sockapi/client"},
@@ -67,7 +67,7 @@ var onlyIn = map[string][]string{
 
 // standardOnly says which packages others link into programs of their own, and those that these import: the standard library is
 // all that they need.
-var standardOnly = []string{"plain", "sockapi/client"}
+var standardOnly = []string{"agent/plain", "sockapi/client"}
 
 type goFile struct {
 	path    string

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/picketd/picket/agent/findings"
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // assessFacts are the inputs and the result of the decision, so that it can be explained later.

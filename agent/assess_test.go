@@ -18,7 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/picketd/picket/agent/findings"
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/sockapi/client"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/sockapi/client"
 )
 

@@ -14,7 +14,7 @@ import (
 	"slices"
 
 	"github.com/picketd/picket/agent/findings"
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/sockapi/client"
 )
 

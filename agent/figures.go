@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/picketd/picket/agent/findings"
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // figures sum up all findings, those too for which the facts have no room.

@@ -10,8 +10,8 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/picketd/picket/again"
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/again"
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/sockapi/client"
 )
 

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // maxNested is how deep a document may be nested; the API takes less.

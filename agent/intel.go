@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/agent/strict"
-	"github.com/picketd/picket/plain"
 )
 
 // oldCatalogue is the age from which a catalogue is warned about: CISA adds to its own several times a week, FIRST publishes

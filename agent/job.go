@@ -16,9 +16,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/picketd/picket/again"
+	"github.com/picketd/picket/agent/again"
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/agent/strict"
-	"github.com/picketd/picket/plain"
 	"github.com/picketd/picket/sockapi/client"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 const (

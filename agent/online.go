@@ -18,7 +18,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // The states to which the steps lead.

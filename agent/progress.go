@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // Progress is a line at the end of a terminal's output that is written anew whenever something has changed. What is written

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/picketd/picket/again"
+	"github.com/picketd/picket/agent/again"
 	"github.com/picketd/picket/sockapi/client"
 )
 

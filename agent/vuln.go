@@ -16,7 +16,7 @@ import (
 	"golang.org/x/text/transform"
 
 	"github.com/picketd/picket/agent/findings"
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // plainFindings is the format that no scanner has, but programs that are written for this.

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // payload is the body of webhook, exec and log, but for facts, which come last in data, to the letter.

@@ -11,8 +11,8 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/outbox"
-	"github.com/picketd/picket/plain"
 )
 
 // logger writes a line for people: on output if there is one, else into the daemon's log.

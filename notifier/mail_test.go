@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/outbox"
-	"github.com/picketd/picket/plain"
 )
 
 func login(cc *ChannelConfig) { cc.Username, cc.Password = "picket", "correct horse" }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/picketd/picket/again"
+	"github.com/picketd/picket/agent/again"
 	"github.com/picketd/picket/outbox"
 )
 

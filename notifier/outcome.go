@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/picketd/picket/again"
+	"github.com/picketd/picket/agent/again"
 	"github.com/picketd/picket/outbox"
 )
 

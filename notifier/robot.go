@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // robotKind is what tells the robots apart: members of a chat that post what is sent to their URL.

@@ -10,9 +10,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/picketd/picket/again"
+	"github.com/picketd/picket/agent/again"
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/outbox"
-	"github.com/picketd/picket/plain"
 )
 
 const (

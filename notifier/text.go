@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // maxText bounds in bytes what a template may write.

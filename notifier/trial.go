@@ -10,8 +10,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/outbox"
-	"github.com/picketd/picket/plain"
 )
 
 // ErrNoChannel says that no channel of that name is configured here.

@@ -21,8 +21,8 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/outbox"
-	"github.com/picketd/picket/plain"
 )
 
 func hook(t *testing.T, url string, change ...func(*ChannelConfig)) *webhook {

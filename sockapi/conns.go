@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/picketd/picket/again"
+	"github.com/picketd/picket/agent/again"
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/sockapi/client"
 )

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // What a report may take at most. Longer texts are cut, more findings are refused.

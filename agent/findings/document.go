@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // maxParts bounds the objects, lists and elements within one value, or the elements and attributes of one port of nmap's.

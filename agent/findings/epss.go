@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // maxRows bounds the table of scores. There were about 300,000 CVEs in 2026.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // grypeVulnerability is what Grype says of one id.

@@ -11,7 +11,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // KEV is CISA's catalogue of known exploited vulnerabilities.

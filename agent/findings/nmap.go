@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // maxXMLDepth bounds how deep elements may be nested; nmap itself needs about ten.

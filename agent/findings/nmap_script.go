@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // nmapScript is what a script of NSE found: in tables, and the same as text.

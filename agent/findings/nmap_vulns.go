@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // nmapReport is one report of NSE's vulns library, as its text tells it.

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // osvSeverity is an element of severity in the OSV schema: a vector for CVSS_V2, CVSS_V3 and CVSS_V4, a word for Ubuntu.

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/agent/strict"
-	"github.com/picketd/picket/plain"
 )
 
 // plainFinding is a finding in the form of Finding itself. Who writes it wrote it for this reader, so that what would be lost of its

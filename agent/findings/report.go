@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // maxTargets is how many targets of a report are kept.

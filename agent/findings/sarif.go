@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // sarifRun is what is kept of a run until it ends, for its rules may come behind its results.

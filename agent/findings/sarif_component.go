@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // maxComponents bounds the extensions of one tool.

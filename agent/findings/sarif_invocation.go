@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // sarifNotification is what a tool says of its own run.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // maxTemplate bounds a text of a rule with places for arguments, in bytes.

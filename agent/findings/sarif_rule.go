@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // sarifBag is a bag of properties, in which anything may stand.

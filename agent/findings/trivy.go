@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // trivyMetadata is what Trivy knows of an image, a machine or a list of packages.

@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // text is a string; scanners write a number or null in the place of one too.

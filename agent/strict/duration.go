@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // Duration is a time.Duration that stands in the file as a string with a unit, such as "15s". A bare number is refused:

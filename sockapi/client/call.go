@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/picketd/picket/plain"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // maxAnswer is how large an answer may be, in bytes.

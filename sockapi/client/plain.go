@@ -3,7 +3,7 @@
 
 package client
 
-import "github.com/picketd/picket/plain"
+import "github.com/picketd/picket/agent/plain"
 
 // maxError is the API's limit on errors, in bytes.
 const maxError = 4 << 10
