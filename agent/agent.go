@@ -138,11 +138,11 @@ func (c Config) prepare(log *slog.Logger) (*plan, *shelf, error) {
 }
 
 // claimAsset asks for an asset. From a container, where the daemon cannot tell who a pid is, the heartbeat alone is the sign
-// of life; and a life of the claim that nobody has asked for is no reason to be refused.
-func (a *Agent) claimAsset(ctx context.Context, asset string) (client.ClaimResponse, error) {
+// of life; and a life of the claim that nobody has asked for is no reason to be refused. request names it, in all tries for the asset.
+func (a *Agent) claimAsset(ctx context.Context, asset, request string) (client.ClaimResponse, error) {
 	r := client.ClaimRequest{
 		Asset: asset, Task: a.options.Task, Flow: a.config.Flow, PID: os.Getpid(), Heartbeat: a.options.Heartbeat.String(),
-		MaxHold: cmp.Or(a.options.MaxHold, a.config.longest()).String(),
+		MaxHold: cmp.Or(a.options.MaxHold, a.config.longest()).String(), Request: request,
 	}
 	var got client.ClaimResponse
 	claim := func(ctx context.Context) (err error) {

@@ -5,6 +5,7 @@ package agent
 
 import (
 	"context"
+	cryptorand "crypto/rand"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -24,6 +25,7 @@ const (
 // entry is an asset that is not settled.
 type entry struct {
 	asset  Asset
+	name   string // of its requests for a claim: an answer that was lost is given again
 	due    time.Time
 	tries  int // that ended with: try again
 	losses int
@@ -79,7 +81,7 @@ func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, assets []Asse
 		a.options.Report(b.Result(a.options.Task))
 	}
 	for _, i := range rand.Perm(len(assets)) {
-		r.fresh = append(r.fresh, &entry{asset: assets[i], last: Result{Asset: assets[i].Name, Task: a.options.Task}})
+		r.fresh = append(r.fresh, &entry{asset: assets[i], name: cryptorand.Text(), last: Result{Asset: assets[i].Name, Task: a.options.Task}})
 	}
 	stop := stopping
 	for stopped := false; ; {
@@ -262,7 +264,7 @@ func (a *Agent) attempt(ctx context.Context, stopping <-chan struct{}, e *entry)
 	start := time.Now()
 	done = attempted{entry: e, result: Result{Asset: e.asset.Name, Task: a.options.Task}}
 	r := &done.result
-	got, err := a.claimAsset(ctx, e.asset.Name)
+	got, err := a.claimAsset(ctx, e.asset.Name, e.name)
 	if err != nil {
 		p, refused := errors.AsType[*client.Problem](err)
 		if done.held = refused && p.Code == client.LockHeld; done.held && p.Holder != nil {

@@ -24,6 +24,7 @@ type ClaimRequest struct {
 	PID       int // 0: none named
 	Heartbeat time.Duration
 	MaxHold   time.Duration
+	Request   string // the caller's own name for this request; empty: it has none
 	Peer      Peer
 }
 
@@ -35,7 +36,8 @@ type ClaimResult struct {
 }
 
 // Claim screens, locks, mints: a lock-free read answers a terminal ticket at once; a held asset is answered with its holder, or
-// waited for.
+// waited for. A request that its process sends again, by its name, is answered with the claim that it was granted, as long as that is held:
+// the first answer may have been lost, with the daemon too.
 //
 // Errors: *HeldError, *InvalidError, ErrUnknownFlow, ErrFlowMismatch, ErrTooManyClaims, ErrForbidden, ErrDraining,
 // ErrStoreUnavailable, or the context's own.
@@ -67,6 +69,19 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 	if err != nil {
 		return ClaimResult{}, err
 	}
+	c := &claim{
+		id: rand.Text(), nonce: rand.Text(), ticket: TicketID{r.Asset, r.Task}, flow: flow,
+		uid: r.Peer.UID, owner: r.Peer.Owner(), account: r.Peer.Account(), caller: r.Peer.PID, heartbeat: r.Heartbeat, maxHold: r.MaxHold, process: process,
+		request: r.Request, status: Held, ended: make(chan struct{}), writes: newTurnstile(),
+	}
+	if process != nil {
+		c.pid, c.caller = process.PID(), process.PID()
+	}
+	c.agent = fmt.Sprintf("%d/%d", c.caller, c.uid)
+	if result, again, err := e.again(ctx, c); again || err != nil {
+		closeProcess(process)
+		return result, err
+	}
 	if err := e.Gate(); err != nil {
 		closeProcess(process)
 		return ClaimResult{}, &StoreError{Why: err.Error()}
@@ -75,15 +90,6 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 		closeProcess(process)
 		return ClaimResult{}, fmt.Errorf("%w: %d are held; finish or release some", ErrTooManyClaims, e.MaxPerUID)
 	}
-	c := &claim{
-		id: rand.Text(), nonce: rand.Text(), ticket: TicketID{r.Asset, r.Task}, flow: flow,
-		uid: r.Peer.UID, owner: r.Peer.Owner(), account: r.Peer.Account(), caller: r.Peer.PID, heartbeat: r.Heartbeat, maxHold: r.MaxHold, process: process,
-		status: Held, ended: make(chan struct{}), writes: newTurnstile(),
-	}
-	if process != nil {
-		c.pid, c.caller = process.PID(), process.PID()
-	}
-	c.agent = fmt.Sprintf("%d/%d", c.caller, c.uid)
 	ticket, granted, err := e.acquire(ctx, c, r.Wait)
 	if granted && ctx.Err() != nil { // the caller went away in the meantime, and nobody else will ever know of this claim
 		e.abandon(c)
@@ -102,6 +108,23 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 	e.dog.follow(c)
 	v := e.view(c)
 	return ClaimResult{Claim: &v, Ticket: ticket, Next: flow.Next(ticket.State)}, nil
+}
+
+// again answers a request that its process sends again, if what it was granted is still held.
+func (e *Engine) again(ctx context.Context, c *claim) (result ClaimResult, again bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, e.allowance())
+	defer cancel()
+	own, err := e.claims.asked(c)
+	if own == nil || e.alive(own) != nil {
+		return ClaimResult{}, false, err
+	}
+	t, err := e.Ticket(ctx, own.ticket)
+	if err != nil {
+		return ClaimResult{}, true, err
+	}
+	e.audit(ctx, AuditEvent{Kind: AuditReplayed, Ticket: own.ticket, Token: own.token, Agent: own.agent, From: t.State, To: t.State})
+	v := e.view(own)
+	return ClaimResult{Claim: &v, Ticket: t, Next: own.flow.Next(t.State)}, true, nil
 }
 
 // acquire screens, waits its turn, and takes lock and grant. granted is false for a terminal ticket.

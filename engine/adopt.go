@@ -85,7 +85,7 @@ func (e *Engine) revive(r record) *claim {
 	c := &claim{
 		id: r.ID, nonce: r.Nonce, token: r.Token, ticket: TicketID{r.Asset, r.Task}, flow: flow, uid: r.UID, owner: cmp.Or(r.Owner, r.UID),
 		account: cmp.Or(r.Account, r.Owner, r.UID), pid: r.PID,
-		caller: r.Caller, agent: fmt.Sprintf("%d/%d", r.Caller, r.UID), heartbeat: r.Heartbeat, maxHold: r.MaxHold, since: r.Since,
+		caller: r.Caller, request: r.Request, agent: fmt.Sprintf("%d/%d", r.Caller, r.UID), heartbeat: r.Heartbeat, maxHold: r.MaxHold, since: r.Since,
 		started: r.Started, status: Held, ended: make(chan struct{}), writes: newTurnstile(),
 	}
 	if r.PID != 0 && r.Status == "" {
@@ -171,7 +171,7 @@ func (e *Engine) keep(c *claim, sign time.Duration) <-chan struct{} {
 func (c *claim) recordLocked(sign time.Duration) record {
 	r := record{
 		ID: c.id, Nonce: c.nonce, Token: c.token, Asset: c.ticket.Asset, Task: c.ticket.Task, Flow: c.flow.Name, UID: c.uid,
-		Owner: c.owner, Account: c.account, PID: c.pid, Caller: c.caller, Heartbeat: c.heartbeat, MaxHold: c.maxHold, Since: c.since, Started: c.started, Sign: sign,
+		Owner: c.owner, Account: c.account, PID: c.pid, Caller: c.caller, Request: c.request, Heartbeat: c.heartbeat, MaxHold: c.maxHold, Since: c.since, Started: c.started, Sign: sign,
 	}
 	if c.process != nil {
 		r.Watched, r.Start = true, c.process.StartTime()

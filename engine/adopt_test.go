@@ -6,6 +6,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -282,4 +283,60 @@ func TestG7_ALockThatAnEarlierRunCouldNotFreeIsFreed(t *testing.T) {
 	proxy.Restore()
 	e = f.host("host-a", long)
 	eventually(t, "the lock is freed", func() bool { return server.Client().Exists(t.Context(), e.keys.lock("left")).Val() == 0 })
+}
+
+// TestG1_ARequestThatIsSentAgainIsAnsweredAsBefore: the claim was granted, and the answer was lost with the daemon. Another thread of
+// the process, with a request of its own, does not get the claim; nor does another process or another user.
+func TestG1_ARequestThatIsSentAgainIsAnsweredAsBefore(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.Proxy(t, server.Addr())
+	c := client(proxy.Addr())
+	t.Cleanup(func() { _ = c.Close() })
+	f := &fleet{t, c, "picket"}
+	folder := t.TempDir()
+	e, stop := f.run(folder)
+	pid, _ := child(t)
+	other, _ := child(t)
+	asked := ClaimRequest{Asset: "again", Task: "t", PID: pid, Request: "one", Peer: Peer{PID: pid}}
+	first, err := e.Claim(t.Context(), asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range []string{"the same run", "the next run"} {
+		got, err := e.Claim(t.Context(), asked)
+		if err != nil || got.Claim == nil || got.Claim.ID != first.Claim.ID || got.Claim.Token != first.Claim.Token || len(got.Next) == 0 {
+			t.Errorf("%s answers %+v, %v", run, got, err)
+		}
+		for who, change := range map[string]func(*ClaimRequest){
+			"another thread":          func(r *ClaimRequest) { r.Request = "two" },
+			"one without a name":      func(r *ClaimRequest) { r.Request = "" },
+			"another process":         func(r *ClaimRequest) { r.PID = other },
+			"another task":            func(r *ClaimRequest) { r.Task = "u" },
+			"another user":            func(r *ClaimRequest) { r.PID, r.Heartbeat, r.Peer.UID = 0, time.Minute, agent },
+			"one without the process": func(r *ClaimRequest) { r.PID, r.Heartbeat = 0, time.Minute },
+		} {
+			r := asked
+			change(&r)
+			if got, err := e.Claim(t.Context(), r); !errors.As(err, new(*HeldError)) {
+				t.Errorf("%s: %s got %+v, %v", run, who, got.Claim, err)
+			}
+		}
+		if run == "the next run" {
+			break
+		}
+		stop()
+		proxy.Refuse()
+		e = f.host("host-a", func(c *Config) { c.StateDir = folder })
+		_, err = e.Claim(t.Context(), asked)
+		wantErr(t, err, ErrStoreUnavailable) // and not that it is held
+		proxy.Restore()
+		<-e.Adopted()
+	}
+	if err := e.Release(t.Context(), first.Claim.ID, 0); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := e.Claim(t.Context(), asked); err != nil || got.Claim.ID == first.Claim.ID {
+		t.Errorf("after its release it is answered %+v, %v", got.Claim, err)
+	}
 }

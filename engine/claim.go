@@ -29,6 +29,7 @@ type claim struct {
 	pid       int    // that is watched; 0: none
 	caller    int    // the process that asked for the claim, or the one that it named
 	agent     string // caller/uid, as it stands in Redis
+	request   string // the caller's name for the request that it was granted to, or empty
 	heartbeat time.Duration
 	maxHold   time.Duration
 	since     time.Time

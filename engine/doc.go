@@ -60,6 +60,8 @@
 //	daemon stops                                within 2 s, so claims outlive it; a call that waits for Redis says STORE_UNAVAILABLE
 //	daemon dies holding claims                  the next run takes them up from the journal if their locks still carry their nonces and
 //	                                            their agents live; else the locks run out, and the tickets can be claimed
+//	daemon dies before a claim is answered      the request, sent again under its name by the same process, is answered with the claim;
+//	                                            one without a name finds the asset held, for two threads of a process are not told apart
 //	disk full when a claim ends                 the journal writes it when there is room again; until then a restart tells it as lost
 //	agent dies                                  its pidfd tells; the lock is freed at once
 //	agent and daemon freeze                     another claims; Redis refuses what they write when they wake

@@ -35,6 +35,7 @@ type record struct {
 	PID       int           `json:"pid,omitempty"`     // of that; 0: it has none in this namespace, and cannot be found again
 	Start     uint64        `json:"start,omitempty"`   // of the process, so that a pid used again is not taken for it
 	Caller    int           `json:"caller"`
+	Request   string        `json:"request,omitempty"`
 	Heartbeat time.Duration `json:"heartbeat,omitempty"`
 	MaxHold   time.Duration `json:"max_hold"`
 	Since     time.Time     `json:"since"`

@@ -91,6 +91,11 @@ func newProcesses(e *Engine) *processes {
 	return &processes{Engine: e, byID: map[process.ID]*watched{}}
 }
 
+// sameProcess reports whether two claims hang on one process, or both on none.
+func sameProcess(a, b *process.Process) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.ID() == b.ID()
+}
+
 // add watches the claim's process, which now belongs to it. A claim whose process has ended meanwhile ends by that.
 func (p *processes) add(c *claim) {
 	if c.process == nil {

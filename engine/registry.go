@@ -32,7 +32,17 @@ type registry struct {
 	perUID  map[uint32]int                // held, and being claimed
 	past    map[uint32][]ended            // by account, oldest first
 	awaited map[string]struct{}           // claims of an earlier run that are not decided about
+	resent  map[askedBy]struct{}          // the requests of those that were held
 }
+
+// askedBy is what is the same in a request for a claim that is sent again, beside the process.
+type askedBy struct {
+	owner   uint32
+	ticket  TicketID
+	request string
+}
+
+func (c *claim) askedBy() askedBy { return askedBy{c.owner, c.ticket, c.request} }
 
 type ended struct {
 	claim *claim
@@ -83,9 +93,12 @@ func (r *registry) most() (most int) {
 func (r *registry) await(records []record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.awaited = make(map[string]struct{}, len(records))
+	r.awaited, r.resent = make(map[string]struct{}, len(records)), map[askedBy]struct{}{}
 	for _, rec := range records {
 		r.awaited[rec.ID] = struct{}{}
+		if rec.Status == "" && rec.Request != "" {
+			r.resent[askedBy{cmp.Or(rec.Owner, rec.UID), TicketID{rec.Asset, rec.Task}, rec.Request}] = struct{}{}
+		}
 	}
 }
 
@@ -100,6 +113,7 @@ func (r *registry) add(c *claim) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.awaited, c.id)
+	delete(r.resent, c.askedBy())
 	r.byID[c.id] = c
 	if r.byAsset[c.ticket.Asset] == nil {
 		r.byAsset[c.ticket.Asset] = map[*claim]struct{}{}
@@ -146,13 +160,16 @@ func (r *registry) recall(c *claim, at time.Duration) {
 	r.rememberLocked(c, at)
 }
 
+// errAwaited is what is answered about a claim of an earlier run that is not decided about.
+var errAwaited = &StoreError{Why: "the claim is of the daemon's earlier run, and is taken up when Redis answers"}
+
 // get finds a claim that a Peer.Owner may use: its own, or anyone's for root.
 func (r *registry) get(id string, uid uint32) (*claim, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c, ok := r.byID[id]
 	if _, awaited := r.awaited[id]; awaited {
-		return nil, &StoreError{Why: "the claim is of the daemon's earlier run, and is taken up when Redis answers"}
+		return nil, errAwaited
 	}
 	if !ok {
 		return nil, fmt.Errorf("%w: this daemon has none with that id, or it ended more than %s ago", ErrClaimNotFound, rememberFor)
@@ -161,6 +178,24 @@ func (r *registry) get(id string, uid uint32) (*claim, error) {
 		return nil, fmt.Errorf("%w: the claim is another user's", ErrForbidden)
 	}
 	return c, nil
+}
+
+// asked finds the held claim that an earlier copy of a request was granted, or nil. The process is the same, or there is none.
+func (r *registry) asked(c *claim) (*claim, error) {
+	if c.request == "" {
+		return nil, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, awaited := r.resent[c.askedBy()]; awaited {
+		return nil, errAwaited
+	}
+	for other := range r.byAsset[c.ticket.Asset] {
+		if other.askedBy() == c.askedBy() && sameProcess(other.process, c.process) {
+			return other, nil
+		}
+	}
+	return nil, nil
 }
 
 // held lists the held claims of uid, or all for root, oldest first.

@@ -26,6 +26,7 @@ func claim(s *Server, c *call, _ none, b client.ClaimRequest) (answer, error) {
 		PID:       b.PID,
 		Heartbeat: duration(b.Heartbeat),
 		MaxHold:   duration(b.MaxHold),
+		Request:   b.Request,
 		Peer:      c.peer,
 	})
 	if err != nil {

@@ -24,6 +24,7 @@ import http.client
 import json
 import os
 import re
+import secrets
 import socket
 import threading
 import time
@@ -97,6 +98,8 @@ class Error(Exception):
 class Unreachable(Error):
     """The daemon cannot be reached, or the connection broke: whether the call was done is not known. Every call may be repeated."""
 
+    lost = False  # the daemon was connected to, and hung up without an answer
+
 
 class Problem(Error):
     """What the daemon refused. `code` tells the kinds apart."""
@@ -143,22 +146,34 @@ class Client:
         pid: Optional[int] = None,
         heartbeat: Optional[Duration] = None,
         max_hold: Optional[Duration] = None,
+        request: Optional[str] = None,
     ) -> "Claim":
         """Claim an asset for a task. Of a ticket that is finished already the claim is `done`, and nothing is held.
 
-        Raises LockHeld when another holds it, after `wait` at most."""
+        Raises LockHeld when another holds it, after `wait` at most. When the answer is lost, with the daemon perhaps, the request is sent
+        again under its name, `request`, for a while, and is answered with the claim that it was granted. Without one it is given one."""
         end = time.monotonic() + _seconds(wait or 0)
+        name = request or secrets.token_hex(16)
 
-        def request() -> Any:
-            body = {"asset": asset, "task": task, "flow": flow, "pid": pid}
+        def ask() -> Any:
+            body = {"asset": asset, "task": task, "flow": flow, "pid": pid, "request": name}
             body.update(heartbeat=_duration(heartbeat), max_hold=_duration(max_hold))
             left = max(end - time.monotonic(), 0.0)
             if wait is not None:
                 body["wait"] = _duration(left)
             return self._once("POST", "/v1/claims", {k: v for k, v in body.items() if v is not None}, left)
 
-        sent = _boottime()
-        return Claim(self, self._follow(request), sent if wait is None else None)
+        lost: Optional[float] = None  # since when an answer is
+        while True:
+            sent = _boottime()
+            try:
+                return Claim(self, self._follow(ask), sent if wait is None else None)
+            except Unreachable as e:
+                if e.lost and lost is None:
+                    lost = time.monotonic()
+                if lost is None or time.monotonic() - lost > FOLLOW_SECONDS:
+                    raise
+                time.sleep(0.02)
 
     def ticket(self, asset: str, task: str) -> Ticket:
         """Read a ticket, with no lock."""
@@ -187,14 +202,18 @@ class Client:
                 time.sleep(max(p.retry_after, 0.02))
 
     def _once(self, method: str, path: str, body: Optional[Dict[str, Any]], wait: float) -> Any:
-        conn = _Connection(self.socket_path, self.timeout + wait)
+        conn, connected = _Connection(self.socket_path, self.timeout + wait), False
         try:
             encoded = None if body is None else json.dumps(body, allow_nan=False).encode()
+            conn.connect()
+            connected = True
             conn.request(method, path, encoded, {} if encoded is None else {"Content-Type": "application/json"})
             answer = conn.getresponse()
             got = answer.read(MAX_ANSWER + 1)
         except (OSError, http.client.HTTPException) as e:
-            raise Unreachable("cannot call the daemon at %s: %s" % (self.socket_path, e)) from e
+            unreachable = Unreachable("cannot call the daemon at %s: %s" % (self.socket_path, e))
+            unreachable.lost = connected and not isinstance(e, socket.timeout)
+            raise unreachable from e
         finally:
             conn.close()
         if len(got) > MAX_ANSWER:

@@ -3,6 +3,7 @@
 """Tests of the client against the daemon at $PICKET_SOCKET."""
 
 import datetime
+import json
 import os
 import socket
 import tempfile
@@ -108,6 +109,28 @@ class ClientTest(unittest.TestCase):
             server.start()
             self.assertEqual(picket.Client(path).status(), {})
             server.join()
+
+    def test_a_claim_whose_answer_is_lost_is_asked_for_again(self):
+        with tempfile.TemporaryDirectory() as d, socket.socket(socket.AF_UNIX) as listener:
+            path, names = os.path.join(d, "s"), []
+            listener.bind(path)
+            listener.listen(4)
+
+            def serve():
+                for answer in (b"", b'{"claim":{"id":"x","token":1},"ticket":{},"next":[]}'):
+                    with listener.accept()[0] as conn:
+                        got = b""
+                        while not got.endswith(b"}"):
+                            got += conn.recv(4096)
+                        names.append(json.loads(got[got.index(b"{") :])["request"])
+                        if answer:
+                            conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(answer), answer))
+
+            server = threading.Thread(target=serve)
+            server.start()
+            self.assertEqual(picket.Client(path).claim("a", "t", wait="5s").id, "x")
+            server.join()
+            self.assertEqual(names[0], names[1])
 
     def test_nobody_listens(self):
         with self.assertRaises(picket.Unreachable):

@@ -45,15 +45,49 @@ func (c *Client) follow(ctx context.Context, call func() error) error {
 			return err
 		}
 		c.CloseIdleConnections()
-		pause := time.NewTimer(max(p.RetryAfter, followPause))
-		select {
-		case <-ctx.Done():
-			pause.Stop()
-			return context.Cause(ctx)
-		case <-pause.C:
+		if err := pause(ctx, max(p.RetryAfter, followPause)); err != nil {
+			return err
 		}
 	}
 }
+
+// followLost is follow for a call that is answered as before when it is sent again: from when its answer is lost, it is sent again for
+// followFor, to whichever daemon then has the socket.
+func (c *Client) followLost(ctx context.Context, call func() error) error {
+	var since time.Time // of the loss
+	for {
+		err := c.follow(ctx, call)
+		lost := errors.Is(err, errLost)
+		if lost && since.IsZero() {
+			since = time.Now()
+		}
+		if since.IsZero() || !lost && !errors.Is(err, ErrUnreachable) || time.Since(since) > followFor {
+			return err
+		}
+		if err := pause(ctx, followPause); err != nil {
+			return err
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// errLost says that the daemon was connected to, and the connection ended without an answer.
+var errLost = errors.New("the answer was lost")
+
+// lost is an error that is errLost, too.
+type lost struct{ error }
+
+func (l lost) Unwrap() []error { return []error{l.error, errLost} }
 
 func (c *Client) once(ctx context.Context, method, path string, request, answer any) error {
 	body, err := encode(request)
@@ -75,13 +109,13 @@ func (c *Client) once(ctx context.Context, method, path string, request, answer 
 	}
 	// Not sent: it lets net/http repeat a call on a new connection when the old one, kept open from an earlier call, ends before
 	// a byte of the answer. That is how a daemon that stops ends it, without having read the call. Should it have been read
-	// after all, the repetition is answered as replayed, or, of a claim, as held.
+	// after all, the repetition is answered as before: of a claim, by the request's name.
 	req.Header["X-Idempotency-Key"] = nil
 	resp, err := c.http.Do(req)
 	if cause := context.Cause(ctx); err != nil && errors.Is(cause, ErrNoAnswer) {
 		return cause
 	} else if err != nil {
-		return calling(err)
+		return losing(ctx, calling(err))
 	}
 	defer resp.Body.Close()
 	got, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
@@ -89,7 +123,7 @@ func (c *Client) once(ctx context.Context, method, path string, request, answer 
 	case err != nil && errors.Is(context.Cause(ctx), ErrNoAnswer):
 		return context.Cause(ctx)
 	case err != nil:
-		return fmt.Errorf("cannot read the daemon's answer: %w", err)
+		return losing(ctx, fmt.Errorf("cannot read the daemon's answer: %w", err))
 	case len(got) > maxAnswer:
 		return fmt.Errorf("cannot read the daemon's answer: it is larger than %d MiB", maxAnswer>>20)
 	case resp.StatusCode >= http.StatusMultipleChoices:
@@ -118,6 +152,14 @@ func waitOf(path string, request any) time.Duration {
 func isChannelTest(request any) bool {
 	_, is := request.(ChannelTestRequest)
 	return is
+}
+
+// losing marks why there was no answer as its loss, unless nothing was sent or the caller gave up.
+func losing(ctx context.Context, err error) error {
+	if ctx.Err() != nil || errors.Is(err, ErrUnreachable) {
+		return err
+	}
+	return lost{err}
 }
 
 // calling says why a call got no answer, without the made-up URL.

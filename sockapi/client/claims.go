@@ -34,6 +34,7 @@ type ClaimRequest struct {
 	PID       int    `json:"pid,omitempty" minimum:"1" doc:"The process for which the claim is held, of the caller's user."`
 	Heartbeat string `json:"heartbeat,omitempty" form:"duration" min:"1s" max:"24h" doc:"The longest silence, 1s to 24h. Alone: no process is watched."`
 	MaxHold   string `json:"max_hold,omitempty" form:"duration" min:"1s" doc:"How long the claim may last, 1s to the configured ceiling."`
+	Request   string `json:"request,omitempty" minLength:"1" maxLength:"64" doc:"A name for this request that no other of yours has. Sent again by the same process, for the same ticket, it is answered with the claim that it was granted, while that is held."`
 }
 
 // Claim is an agent's live right to advance one ticket.

@@ -5,6 +5,7 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"net"
 	"net/http"
@@ -83,12 +84,16 @@ func (e unreachable) Unwrap() []error { return []error{ErrUnreachable, e.cause} 
 func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
 
 // Claim asks for the right to advance a ticket. When the ticket is terminal, the answer's Claim is nil. A *Problem with
-// LockHeld names the holder.
+// LockHeld names the holder. A request without a name is given one, so that it is sent again, for a while, when its answer is lost with
+// the daemon.
 func (c *Client) Claim(ctx context.Context, r ClaimRequest) (ClaimResponse, error) {
 	var a ClaimResponse
+	if r.Request == "" {
+		r.Request = rand.Text()
+	}
 	start := time.Now()
 	patience, _ := time.ParseDuration(r.Wait) // the daemon says what is wrong with it
-	err := c.follow(ctx, func() error {
+	err := c.followLost(ctx, func() error {
 		if patience > 0 {
 			r.Wait = max(patience-time.Since(start), 0).String()
 		}

@@ -67,8 +67,8 @@ func TestRequests(t *testing.T) {
 	})
 	ctx := t.Context()
 	for want, call := range map[string]func() error{
-		`POST /v1/claims {"asset":"<a>","task":"t","heartbeat":"30s"}`: func() error {
-			_, err := c.Claim(ctx, ClaimRequest{Asset: "<a>", Task: "t", Heartbeat: "30s"})
+		`POST /v1/claims {"asset":"<a>","task":"t","heartbeat":"30s","request":"r"}`: func() error {
+			_, err := c.Claim(ctx, ClaimRequest{Asset: "<a>", Task: "t", Heartbeat: "30s", Request: "r"})
 			return err
 		},
 		"GET /v1/claims ":               func() error { _, err := c.Claims(ctx); return err },
@@ -158,6 +158,32 @@ func TestDrainingIsFollowed(t *testing.T) {
 	got, err := c.Claim(t.Context(), ClaimRequest{Asset: "a", Task: "t", Wait: "1m"})
 	if err != nil || got.Claim == nil || got.Claim.ID != "x" || calls.Load() != 2 {
 		t.Errorf("got %+v, %v after %d calls", got, err, calls.Load())
+	}
+}
+
+// TestAClaimWhoseAnswerIsLostIsSentAgain: under the same name, and each call under one of its own; other calls are left to their caller.
+func TestAClaimWhoseAnswerIsLostIsSentAgain(t *testing.T) {
+	t.Parallel()
+	var names []string
+	c := setup(t, func(w http.ResponseWriter, r *http.Request) {
+		var body ClaimRequest
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		if names = append(names, body.Request); len(names) < 3 {
+			panic(http.ErrAbortHandler)
+		}
+		_, _ = io.WriteString(w, `{"claim":{"id":"x"}}`)
+	})
+	for range 2 {
+		if got, err := c.Claim(t.Context(), ClaimRequest{Asset: "a", Task: "t"}); err != nil || got.Claim == nil {
+			t.Fatalf("got %+v, %v", got, err)
+		}
+	}
+	if len(names) != 4 || names[0] == "" || names[1] != names[0] || names[2] != names[0] || names[3] == names[0] {
+		t.Errorf("the requests are called %q", names)
+	}
+	names = nil
+	if _, err := c.Step(t.Context(), "x", StepRequest{Step: "online", State: "ASSET_ONLINE"}); err == nil {
+		t.Error("a step without an answer succeeded")
 	}
 }
 
