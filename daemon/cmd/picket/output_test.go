@@ -38,27 +38,54 @@ func TestTablePadsByWhatATerminalShows(t *testing.T) {
 	}
 }
 
-// TestTableFitsTheTerminal: prose is cut, in columns and notes, and what is copied is not.
+// TestTableFitsTheTerminal: prose is cut, as notes are after three lines, one long name stands on its own line, and cells without room go on below.
 func TestTableFitsTheTerminal(t *testing.T) {
 	t.Parallel()
-	rows := table{{"TICKET", "STATE", "SUMMARY"}, {"web-01.example.com/2026-11-29", "FINISHED", "no high risk: 3 findings"}}
+	rows := table{{"TICKET", "STATE", "SUMMARY"}, {"web-01.example.com/2026-11-29", "FINISHED", "no high risk: 3 findings"}, {"db/w", "INIT", ""}}
 	rows.note("the scanner was told to stop by whoever started it, and did")
 	for wide, want := range map[int]string{
 		0: "TICKET                         STATE     SUMMARY\n" +
 			"web-01.example.com/2026-11-29  FINISHED  no high risk: 3 findings\n" +
+			"db/w                           INIT\n" +
 			"    the scanner was told to stop by whoever started it, and did\n",
 		54: "TICKET                         STATE     SUMMARY\n" +
 			"web-01.example.com/2026-11-29  FINISHED  no high risk…\n" +
-			"    the scanner was told to stop by whoever started i…\n",
-		20: "TICKET                         STATE     SUMMARY\n" +
-			"web-01.example.com/2026-11-29  FINISHED  no high r…\n" +
-			"    the scanner was…\n",
+			"db/w                           INIT\n" +
+			"    the scanner was told to stop by whoever started\n    it, and did\n",
+		40: "TICKET  STATE     SUMMARY\n" +
+			"web-01.example.com/2026-11-29\n" +
+			"        FINISHED  no high risk: 3 findi…\n" +
+			"db/w    INIT\n" +
+			"    the scanner was told to stop by\n    whoever started it, and did\n",
+		20: "TICKET\n    STATE\n    SUMMARY\n" +
+			"web-01.example.com/2026-11-29\n    FINISHED\n    no high risk: 3…\n" +
+			"db/w\n    INIT\n" +
+			"    the scanner was\n    told to stop by\n    whoever started…\n",
 	} {
 		var b strings.Builder
 		rows.printWithin(&b, wide, false)
 		if b.String() != want {
 			t.Errorf("within %d:\n%swant\n%s", wide, b.String(), want)
 		}
+	}
+}
+
+// TestTableShowsWhatIsWrongWhole: advice goes on below, and a word that is copied stays whole.
+func TestTableShowsWhatIsWrongWhole(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	table{{"CHECK", "FOUND", "FOUND"}, {"dead", "", "picket outbox ls --status dead says why"}, {"", "", "/var/lib/picket/a-long-name/outbox.db"}}.printWithin(&b, 40, false)
+	want := "CHECK  FOUND  FOUND\n" +
+		"dead          picket outbox ls --status\n" +
+		"              dead says why\n" +
+		"              /var/lib/picket/a-long-name/outbox.db\n"
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+	b.Reset()
+	table{{"TICKET", "web-01/w48"}, {"failure", "vuln: the scanner ended with 3 (4 times)"}}.printWithin(&b, 30, false)
+	if want := "TICKET   web-01/w48\nfailure  vuln: the scanner\n         ended with 3 (4\n         times)\n"; b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
 }
 

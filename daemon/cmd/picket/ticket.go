@@ -115,7 +115,7 @@ func printTicket(w io.Writer, t client.Ticket) {
 	for _, name := range slices.SortedFunc(maps.Keys(t.Steps), func(a, b string) int { return t.Steps[a].At.Compare(t.Steps[b].At) }) {
 		s := t.Steps[name]
 		steps.row(name, s.State, shortToken(s.Token), s.Host, clock(s.At), s.Summary)
-		steps.note(brief(s.Facts))
+		steps.note(brief(s.Facts, terminalWidth(w)))
 	}
 	section(w, steps)
 	channels := table{{"CHANNEL", "STATUS", "ATTEMPTS", "AT", "HOST"}}
@@ -127,8 +127,11 @@ func printTicket(w io.Writer, t client.Ticket) {
 	section(w, channels)
 }
 
-// brief is the beginning of facts; --json has the whole.
-func brief(facts json.RawMessage) string {
+// briefFacts is how many columns of facts are shown where no terminal is narrower.
+const briefFacts = 200
+
+// brief is the beginning of facts, in a line of a note; --json has the whole.
+func brief(facts json.RawMessage, wide int) string {
 	var b bytes.Buffer
 	if err := json.Compact(&b, facts); err != nil {
 		return ""
@@ -136,7 +139,11 @@ func brief(facts json.RawMessage) string {
 	if b.String() == "{}" {
 		return ""
 	}
-	return runewidth.Truncate(b.String(), 200, "…")
+	most := briefFacts
+	if wide > foldedAt {
+		most = min(most, wide-foldedAt)
+	}
+	return runewidth.Truncate(b.String(), most, "…")
 }
 
 func ticketLs(c *cli.Context) error {
