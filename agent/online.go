@@ -184,17 +184,24 @@ func (f onlineFacts) result(c OnlineConfig, trouble error) (result, error) {
 	echoed := f.Echo != nil && *f.Echo
 	switch {
 	case len(f.Open) > 0:
-		return result{stateOnline, facts, fmt.Sprintf("port %s is open", list(f.Open))}, nil
+		return result{stateOnline, facts, onPorts(f.Open) + map[bool]string{true: " is open", false: " are open"}[len(f.Open) == 1]}, nil
 	case echoed:
 		return result{stateOnline, facts, "ICMP is answered"}, nil
 	case len(f.Refused) > 0 && c.Refused == refusedOnline:
-		return result{stateOnline, facts, fmt.Sprintf("port %s refused the connection, so something is there", list(f.Refused))}, nil
+		return result{stateOnline, facts, onPorts(f.Refused) + " refused the connection, so something is there"}, nil
 	case trouble != nil:
 		return result{}, blame(fmt.Errorf("cannot tell whether the asset is online: %w", trouble))
 	case len(f.Refused) > 0:
-		return result{stateOffline, facts, fmt.Sprintf("no port is open, %s refused", list(f.Refused))}, nil
+		return result{stateOffline, facts, fmt.Sprintf("no port is open, %s refused", onPorts(f.Refused))}, nil
 	}
 	return result{stateOffline, facts, "nothing answers"}, nil
+}
+
+func onPorts(ports []int) string {
+	if len(ports) == 1 {
+		return "port " + list(ports)
+	}
+	return "ports " + list(ports)
 }
 
 func list(ports []int) string {

@@ -35,11 +35,12 @@ func TestOnline(t *testing.T) {
 		state, summary string
 	}{
 		{"127.0.0.1", c.TCP, refusedOffline, stateOnline, fmt.Sprintf("port %d is open", open)},
-		{"127.0.0.1", []int{1}, refusedOffline, stateOffline, "no port is open, 1 refused"},
+		{"127.0.0.1", []int{1}, refusedOffline, stateOffline, "no port is open, port 1 refused"},
+		{"127.0.0.1", []int{1, 2}, refusedOnline, stateOnline, "ports 1, 2 refused the connection, so something is there"},
 		{"127.0.0.1", []int{1}, refusedOnline, stateOnline, "port 1 refused the connection, so something is there"},
 		{fmt.Sprintf("127.0.0.1:%d", open), []int{1}, refusedOffline, stateOnline, fmt.Sprintf("port %d is open", open)},
 		{fmt.Sprintf("http://127.0.0.1:%d/login", open), []int{1}, refusedOffline, stateOnline, fmt.Sprintf("port %d is open", open)},
-		{"127.0.0.1:1", c.TCP, refusedOffline, stateOffline, "no port is open, 1 refused"},
+		{"127.0.0.1:1", c.TCP, refusedOffline, stateOffline, "no port is open, port 1 refused"},
 		{"localhost", c.TCP, refusedOffline, stateOnline, fmt.Sprintf("port %d is open", open)},
 		{"no host at all", c.TCP, refusedOffline, "", "cannot tell whether the asset is online: its name cannot be resolved"},
 		{"0.0.0.0", c.TCP, refusedOnline, "", "cannot tell whether the asset is online: 0.0.0.0: it is no machine's address"},
@@ -182,14 +183,38 @@ func TestProgressStaysBelowWhatIsWritten(t *testing.T) {
 	out.Reset()
 	width, c.Ending = 30, true
 	p.Show(c)
-	if got := out.String(); got != eraseLine+line[:29] || strings.Contains(c.Line(time.Now()), "left") {
-		t.Errorf("on a narrow terminal, at the end: %q, %q", got, c.Line(time.Now()))
+	if got := out.String(); got != eraseLine+"8 of 40 done, 2 failed, 1 hig" || strings.Contains(c.Line(time.Now(), 0), "left") {
+		t.Errorf("on a narrow terminal, at the end: %q, %q", got, c.Line(time.Now(), 0))
 	}
 	c = Counts{Total: 9, Done: 4, Before: 2, Held: 1, Later: 2, Failed: 1, Stopped: 1, HighRisk: 1, Began: began, Away: "Redis is away", AwaySince: time.Date(2026, 11, 29, 14, 3, 10, 0, time.Local)}
 	if want := "4 of 9 done (2 before), 1 at high risk, 1 failed, 1 held elsewhere, 2 put off, 1 not done because the run was ended, in 10s; Redis is away since 14:03:10"; c.Sentence(began.Add(10*time.Second)) != want {
 		t.Errorf("it says %s", c.Sentence(began.Add(10*time.Second)))
 	}
-	if want := "Redis is away since 14:03:10: 4 of 9 done (2 before), 0 running, 1 held elsewhere, 1 failed, 1 high risk, 2 to be tried later"; c.Line(time.Now()) != want {
-		t.Errorf("it shows %s", c.Line(time.Now()))
+	if want := "Redis is away since 14:03:10: 4 of 9 done (2 before), 0 running, 1 held elsewhere, 1 failed, 1 high risk, 2 to be tried later"; c.Line(time.Now(), 0) != want {
+		t.Errorf("it shows %s", c.Line(time.Now(), 0))
+	}
+	if want := "Redis is away since 14:03:10: 4 of 9 done, 1 failed, 1 high risk"; c.Line(time.Now(), 79) != want {
+		t.Errorf("within 79 columns it shows %s", c.Line(time.Now(), 79))
+	}
+}
+
+// TestProgressKeepsWhatMattersOnEightyColumns: how long it takes yet, what failed and who is at high risk.
+func TestProgressKeepsWhatMattersOnEightyColumns(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	now := began.Add(40 * time.Second)
+	c := Counts{Total: 99, Done: 51, Before: 28, Running: 4, Held: 3, Failed: 9, HighRisk: 6, Began: began}
+	for want, most := range map[string]int{
+		"51 of 99 done (28 before), 4 running, 3 held elsewhere, 9 failed, 6 high risk, about 49s left": 0,
+		"51 of 99 done, 3 held elsewhere, 9 failed, 6 high risk, about 49s left":                        79,
+		"51 of 99 done, 9 failed, 6 high risk, about 49s left":                                          60,
+	} {
+		if got := c.Line(now, most); got != want {
+			t.Errorf("within %d columns: %s", most, got)
+		}
+	}
+	c.Held, c.Failed, c.HighRisk = 0, 0, 0
+	if got, want := c.Line(now, 55), "51 of 99 done, 4 running, about 1m20s left"; got != want {
+		t.Errorf("with nothing to tell of the others: %s", got)
 	}
 }

@@ -6,6 +6,8 @@ package agent
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,10 +47,7 @@ func (p *Progress) Write(b []byte) (int, error) {
 func (p *Progress) Show(c Counts) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	line := c.Line(time.Now())
-	if most := p.width() - 1; most > 0 && len(line) > most {
-		line = line[:most]
-	}
+	line := c.Line(time.Now(), p.width()-1)
 	if line != p.line {
 		p.line = line
 		_, _ = io.WriteString(p.w, eraseLine+line)
@@ -65,21 +64,57 @@ func (p *Progress) Clear() {
 	}
 }
 
-// Line sums up a run that goes on.
-func (c Counts) Line(now time.Time) string {
-	settled := c.Done + c.Failed + c.Stopped
-	line := fmt.Sprintf("%s, %d running, %d held elsewhere, %d failed, %d high risk", c.done(), c.Running, c.Held, c.Failed, c.HighRisk)
-	if c.Later > 0 {
-		line += fmt.Sprintf(", %d to be tried later", c.Later)
+// Line sums up a run that goes on, in at most so many columns if that is more than none. Where there is no room, what matters
+// least is left out: what was done before, what counts nothing, what runs, and what others hold.
+func (c Counts) Line(now time.Time, most int) string {
+	parts := []segment{{fmt.Sprintf("%d of %d done", c.Done, c.Total), 0}}
+	if c.Before > 0 {
+		parts = append(parts, segment{fmt.Sprintf(" (%d before)", c.Before), 4})
 	}
+	for _, k := range []struct {
+		n    int
+		what string
+		rank int
+	}{{c.Running, "running", 2}, {c.Held, "held elsewhere", 1}, {c.Failed, "failed", 0}, {c.HighRisk, "high risk", 0}} {
+		if k.n == 0 {
+			k.rank = 3
+		}
+		parts = append(parts, segment{fmt.Sprintf(", %d %s", k.n, k.what), k.rank})
+	}
+	if c.Later > 0 {
+		parts = append(parts, segment{fmt.Sprintf(", %d to be tried later", c.Later), 1})
+	}
+	settled := c.Done + c.Failed + c.Stopped
 	switch worked := settled - c.Before; {
 	case c.Away != "":
-		return sinceWhen(c.Away, c.AwaySince) + ": " + line
+		parts = slices.Insert(parts, 0, segment{sinceWhen(c.Away, c.AwaySince) + ": ", 0})
 	case worked > 0 && settled < c.Total && !c.Ending:
 		left := now.Sub(c.Began) / time.Duration(worked) * time.Duration(c.Total-settled)
-		line += ", about " + plain.About(left) + " left"
+		parts = append(parts, segment{", about " + plain.About(left) + " left", 0})
 	}
-	return line
+	line := ""
+	for rank := 4; rank >= 0; rank-- {
+		if line = join(parts, rank); most <= 0 || len(line) <= most {
+			return line
+		}
+	}
+	return line[:most]
+}
+
+// segment is a piece of the line of progress. Those with the highest rank are left out first.
+type segment struct {
+	text string
+	rank int
+}
+
+func join(parts []segment, rank int) string {
+	var b strings.Builder
+	for _, p := range parts {
+		if p.rank <= rank {
+			b.WriteString(p.text)
+		}
+	}
+	return b.String()
 }
 
 func (c Counts) done() string {

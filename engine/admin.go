@@ -81,8 +81,7 @@ func (e *Engine) reopen(ctx context.Context, id TicketID, by, reason string) (Ti
 	case codeGone:
 		return Ticket{}, fmt.Errorf("%w: there is nothing to reopen", ErrTicketNotFound)
 	case codeIllegal:
-		state := State(s.fields["state"])
-		return Ticket{}, &TransitionError{State: state, Allowed: assetInference.Next(state)}
+		return Ticket{}, &TransitionError{State: State(s.fields["state"]), Wants: "FINISHED or FAILED"}
 	case codeConflict:
 		return Ticket{}, errRaced
 	}

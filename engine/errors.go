@@ -108,12 +108,16 @@ type TransitionError struct {
 	State   State
 	Allowed []Next
 	Why     string // what a FAILED ticket failed at, or empty
+	Wants   string // the state that an administrator's call needs; empty of an agent's
 }
 
 func (e *TransitionError) Error() string {
 	said := fmt.Sprintf("the flow does not allow this in state %s", e.State)
 	if e.Why != "" {
 		said += " (" + e.Why + ")"
+	}
+	if e.Wants != "" {
+		said += ": it must be " + e.Wants
 	}
 	return said
 }

@@ -83,8 +83,7 @@ func (e *Engine) resolved(ctx context.Context, r Resolution, reply reply, questi
 	case codeGone:
 		return Ticket{}, fmt.Errorf("%w: there is no notification to decide about", ErrTicketNotFound)
 	case codeIllegal:
-		state := State(s.fields["state"])
-		return Ticket{}, &TransitionError{State: state, Allowed: assetInference.Next(state)}
+		return Ticket{}, &TransitionError{State: State(s.fields["state"]), Wants: decidable}
 	case codeConflict:
 		return Ticket{}, undecided(r.Channel, question)
 	}
@@ -92,6 +91,9 @@ func (e *Engine) resolved(ctx context.Context, r Resolution, reply reply, questi
 	e.heedNow(ctx, r.Ticket, s.fields)
 	return s.ticket(r.Ticket)
 }
+
+// decidable is the state of a ticket about whose notification an administrator can decide.
+const decidable = "NOTIFYING, or FAILED with a channel in question"
 
 // errRaced: another write came between reading the ticket and writing it.
 var errRaced = errors.New("the ticket has moved on")
@@ -173,7 +175,7 @@ func (e *Engine) retryIntent(r Resolution, s *snapshot) (in outbox.Intent, again
 	case len(f) == 0:
 		return in, nil, fmt.Errorf("%w: there is no notification to try again", ErrTicketNotFound)
 	case state != Notifying && state != Failed:
-		return in, nil, &TransitionError{State: state, Allowed: assetInference.Next(state)}
+		return in, nil, &TransitionError{State: state, Wants: decidable}
 	}
 	run := max(number(f["run"]), 1)
 	in = outbox.Intent{

@@ -108,7 +108,7 @@ func retries(t *testing.T, s *store) {
 		t.Errorf("state is %s", got)
 	}
 	var illegal *TransitionError
-	if _, err := b.Retry(t.Context(), r); !errors.As(err, &illegal) {
+	if _, err := b.Retry(t.Context(), r); !errors.As(err, &illegal) || !strings.Contains(err.Error(), "it must be NOTIFYING, or FAILED with") || illegal.Allowed != nil {
 		t.Errorf("retried what is delivered: %v", err)
 	}
 	names, _ := events(t, a, k.Ticket)

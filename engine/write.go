@@ -270,7 +270,7 @@ func (e *Engine) written(c *claim, r reply, conflict error) (WriteResult, error)
 	case codeConflict:
 		return WriteResult{}, conflict
 	case codeIllegal:
-		return WriteResult{}, &TransitionError{ticket.State, next, ticket.whyFailed()}
+		return WriteResult{}, &TransitionError{State: ticket.State, Allowed: next, Why: ticket.whyFailed()}
 	}
 	return WriteResult{}, errors.New("cannot tell what Redis answered")
 }

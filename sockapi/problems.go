@@ -88,7 +88,7 @@ var situations = []struct {
 	{engine.ErrInvalidTask, client.InvalidTask, "the task " + taskRule},
 	{engine.ErrUnknownFlow, client.UnknownFlow, "no flow has this name; leave flow out for asset-inference"},
 	{engine.ErrUnknownStep, client.UnknownStep, "the ticket's flow has no step of this name"},
-	{engine.ErrUnknownChannel, client.UnknownChannel, "no configured channel matches; GET /v1/status lists the channels"},
+	{engine.ErrUnknownChannel, client.UnknownChannel, "no configured channel matches; the status (GET /v1/status, picket status) lists them"},
 	{engine.ErrForbidden, client.Forbidden, "the claim, or the process that pid names, belongs to another user"},
 	{engine.ErrClaimNotFound, client.ClaimNotFound, "this daemon knows no such claim; ended ones are remembered for 10 minutes"},
 	{engine.ErrTicketNotFound, client.TicketNotFound, "there is no such ticket; a claim on its asset and task makes it"},

@@ -121,6 +121,8 @@ func (d *diagnosis) claims(u client.UserClaims) {
 		d.wrong("claims", right, "one user has %d, as many as it may: its next is refused", u.Most)
 	case u.Most*100 >= u.Limit*claimsUsual:
 		d.warn("claims", right, "one user has %d of %d", u.Most, u.Limit)
+	case u.Most == 0:
+		d.ok("claims", "nobody holds any")
 	default:
 		d.ok("claims", "no user has more than %d of %d", u.Most, u.Limit)
 	}
@@ -146,7 +148,7 @@ func (d *diagnosis) outbox(ctx context.Context, cl *client.Client, o client.Outb
 	if oldest > oldestUsual {
 		d.warn("notifications", "picket outbox ls says why", "%d wait, the oldest for %s", o.Ready, oldest.Round(time.Second))
 	} else {
-		d.ok("notifications", "%d staged, %d ready", o.Staged, o.Ready)
+		d.ok("notifications", "%s", waiting(o))
 	}
 	for _, c := range []struct{ status, level, means, right string }{
 		{"parked", levelWrong, "parked until a person says whether it arrived", "find out whether they arrived, then picket outbox settle, retry or discard"},

@@ -85,7 +85,7 @@ func reasonFlag() cli.Flag {
 func reason(c *cli.Context) (string, error) {
 	why := c.String("reason")
 	if why == "" {
-		return "", usagef(c, "--reason is needed")
+		return "", exitf(exitUsage, "--reason is needed; usage: %s %s --reason TEXT", c.Command.HelpName, c.Command.ArgsUsage)
 	}
 	return why, nil
 }

@@ -9,11 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math"
 	"os"
 	"os/signal"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -86,31 +84,6 @@ func newRunOutput(c *cli.Context) *runOutput {
 		out.errs = out.progress
 	}
 	return out
-}
-
-// logger logs to standard error: text above the line of progress, else to the journal or as JSON. On a terminal only what went wrong
-// is of interest, and of an asset only what its own line does not tell.
-func (o *runOutput) logger() *slog.Logger {
-	if o.terminal {
-		return slog.New(briefHandler{slog.NewTextHandler(o.errs, &slog.HandlerOptions{Level: slog.LevelWarn}), slog.LevelWarn})
-	}
-	return agent.NewLogger(o.c.App.ErrWriter, o.log)
-}
-
-// briefHandler leaves out what concerns one asset and is no error: a step that failed and is tried again, say.
-type briefHandler struct {
-	slog.Handler
-	least slog.Level
-}
-
-func (h briefHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= h.least }
-
-func (h briefHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	h.Handler = h.Handler.WithAttrs(attrs)
-	if slices.ContainsFunc(attrs, func(a slog.Attr) bool { return a.Key == "asset" }) {
-		h.least = slog.LevelError
-	}
-	return h
 }
 
 // report prints a result. It does not wait for whoever reads it. For people, what was done before and what is left is only
@@ -219,7 +192,7 @@ func runLine(r agent.Result) string {
 		line += ": " + r.State
 	}
 	if r.Skipped {
-		line += " (done before)"
+		line += " (" + r.Outcome + " before)"
 	}
 	return line
 }

@@ -95,7 +95,7 @@ func TestRunTellsPeopleEachThingOnce(t *testing.T) {
 	list := s.list(t, "good-1", "good-2", "bad-1", "bad-2", "bad-3", "bad-4", "a b")
 	lines := s.show(t, h, "--assets", list, "--task", "w48").wait(t, exitFailed)
 	for part, want := range map[string]int{
-		"done    good-": 2, "failed  bad-": 4, "failed  a b": 0, "WARN": 1, // the daemon has no channel
+		"done    good-": 2, "failed  bad-": 4, "failed  a b": 0, "warning the daemon has no channel": 1,
 		"4 failed:": 1, "ended with 3": 5, "no route to ASSET": 1, " and 1 more": 1, "picket: 3 of 7 done, 0 at high risk, 4 failed": 1,
 	} {
 		if n := count(lines, part); n != want {
