@@ -122,7 +122,9 @@ func (e *Engine) again(ctx context.Context, c *claim) (result ClaimResult, again
 	if err != nil {
 		return ClaimResult{}, true, err
 	}
-	e.audit(ctx, AuditEvent{Kind: AuditReplayed, Ticket: own.ticket, Token: own.token, Agent: own.agent, From: t.State, To: t.State})
+	told := own.event(audit.Replayed)
+	told.From, told.To = string(t.State), string(t.State)
+	e.audit(ctx, told)
 	v := e.view(own)
 	return ClaimResult{Claim: &v, Ticket: t, Next: own.flow.Next(t.State)}, true, nil
 }
