@@ -53,16 +53,17 @@ var arrows = map[string][]string{
 
 // onlyIn says where a library may be imported, so that what it is good for stays behind one door. Tests are free.
 var onlyIn = map[string][]string{
-	"github.com/alicebob/miniredis": {"daemon"},                                               // picket dev
-	"github.com/danielgtaylor/huma": {"sockapi"},                                              // the API's form
-	"github.com/go-redsync/redsync": {"engine", "daemon/bench"},                               // the lock, and its floor
-	"github.com/pandatix/go-cvss":   {"agent/findings"},                                       // scores from vectors
-	"github.com/expr-lang/expr":     {"agent"},                                                // the conditions
-	"github.com/pelletier/go-toml":  {"daemon", "agent/strict"},                               // the configuration
-	"github.com/redis/go-redis":     {"daemon", "engine", "engine/redistest", "daemon/bench"}, // outbox and notifier work without it
-	"github.com/urfave/cli":         {"daemon/cmd/picket"},                                    // the command
-	"github.com/wneessen/go-mail":   {"notifier"},                                             // mail
-	"go.etcd.io/bbolt":              {"engine", "outbox", "daemon/bench"},                     // the journal of claims, the intents, and their floor
+	"github.com/alicebob/miniredis":      {"daemon"},                                               // picket dev
+	"github.com/danielgtaylor/huma":      {"sockapi"},                                              // the API's form
+	"github.com/go-json-experiment/json": {"sockapi"},                                              // the pass over raw bodies
+	"github.com/go-redsync/redsync":      {"engine", "daemon/bench"},                               // the lock, and its floor
+	"github.com/pandatix/go-cvss":        {"agent/findings"},                                       // scores from vectors
+	"github.com/expr-lang/expr":          {"agent"},                                                // the conditions
+	"github.com/pelletier/go-toml":       {"daemon", "agent/strict"},                               // the configuration
+	"github.com/redis/go-redis":          {"daemon", "engine", "engine/redistest", "daemon/bench"}, // outbox and notifier work without it
+	"github.com/urfave/cli":              {"daemon/cmd/picket"},                                    // the command
+	"github.com/wneessen/go-mail":        {"notifier"},                                             // mail
+	"go.etcd.io/bbolt":                   {"engine", "outbox", "daemon/bench"},                     // the journal of claims, the intents, and their floor
 }
 
 // standardOnly says which packages others link into programs of their own, and those that these import: the standard library is

@@ -20,7 +20,7 @@ import (
 func TestWhoIsAdmin(t *testing.T) {
 	t.Parallel()
 	gid := uint32(77)
-	with, without := &Server{adminGID: &gid}, &Server{}
+	with, without := &Config{AdminGID: &gid}, &Config{}
 	for _, c := range []struct {
 		who           string
 		peer          engine.Peer
@@ -178,7 +178,7 @@ func TestAdminCallsAreForbiddenToOthers(t *testing.T) {
 		must(t, err)
 		route, params, err := table.find(req, http.Header{})
 		must(t, err)
-		_, err = h.server.run(route, &call{request: req, peer: engine.Peer{UID: 1000}, params: params})
+		_, err = h.server.run(route, &call{api: &h.server.config, request: req, peer: engine.Peer{UID: 1000}, params: params})
 		var p *client.Problem
 		if !errors.As(err, &p) || p.Code != client.Forbidden {
 			t.Errorf("%s %s: %v", c.method, c.path, err)

@@ -4,19 +4,13 @@
 package sockapi
 
 import (
-	"net/http"
-
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/sockapi/client"
 )
 
-// writes reports whether a call is one of those that the audit has a record of, be they accepted or refused. A heartbeat writes
-// nothing.
-func (r *route) writes() bool { return r.method != http.MethodGet && r.id != "heartbeat" }
-
 // refused records a write that was refused, whoever refused it: Redis, the engine, or this package before anyone was asked. What
 // was accepted the engine records.
-func (s *Server) refused(c *call, r *route, p *client.Problem) {
+func (c *call) refused(r *route, p *client.Problem) {
 	a := c.told
 	a.Kind, a.Call, a.Code, a.Agent, a.Reason = audit.Refused, r.id, string(p.Code), c.by(), p.Detail
 	a.From = p.State
@@ -30,9 +24,9 @@ func (s *Server) refused(c *call, r *route, p *client.Problem) {
 		a.Channel = c.channel
 	}
 	if c.id != "" { // whose claim it is does not matter here
-		if claim, err := s.engine.GetClaim(c.id, 0); err == nil {
+		if claim, err := c.api.Engine.GetClaim(c.id, 0); err == nil {
 			a.Asset, a.Task, a.Token = string(claim.Ticket.Asset), claim.Ticket.Task, claim.Token
 		}
 	}
-	s.audit(a)
+	c.api.Audit(a)
 }

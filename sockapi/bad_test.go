@@ -73,11 +73,11 @@ func (h *host) snapshot() map[string]string {
 			h.Fatal(err)
 		}
 	}
-	for _, c := range h.server.engine.Claims(0) {
+	for _, c := range h.server.config.Engine.Claims(0) {
 		all["claim "+c.ID] = string(c.Status)
 	}
 	for _, origins := range [][]outbox.Origin{outbox.Unclosed(), {outbox.Closed}} {
-		intents, _, err := h.server.outbox.Find(origins, "", 1000)
+		intents, _, err := h.server.config.Outbox.Find(origins, "", 1000)
 		if err != nil {
 			h.Fatal(err)
 		}

@@ -176,3 +176,22 @@ func (p *pacer) wait(ctx context.Context, who party) error {
 		return context.Cause(ctx)
 	}
 }
+
+// budgets bound what the calls of a server hold at once.
+type budgets struct {
+	turns   *budget // calls that are at work
+	bodies  *budget // bytes
+	answers *budget // bytes
+	pace    *pacer
+}
+
+func newBudgets(closed <-chan struct{}) *budgets {
+	b := &budgets{
+		turns:   newBudget(256, 64, 8),
+		bodies:  newBudget(32<<20, 8<<20, 1<<20),
+		answers: newBudget(48<<20, 12<<20, 4<<20),
+		pace:    &pacer{perSecond: 2000, closed: closed, next: map[party]time.Time{}},
+	}
+	b.turns.closed, b.bodies.closed, b.answers.closed = closed, closed, closed
+	return b
+}

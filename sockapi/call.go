@@ -6,6 +6,7 @@ package sockapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 // call is one request on its way through a handler.
 type call struct {
+	api     *Config         // what the server was made with
 	serving context.Context // ends when the server drains
 	request *http.Request
 	control *http.ResponseController
@@ -118,3 +120,18 @@ func (c *call) countBody(room int64) error {
 	c.conn.read += more
 	return nil
 }
+
+// untilDrained is the context of a call that only waits: when the server drains it ends, with ErrDraining as its cause.
+func (c *call) untilDrained() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(c.request.Context())
+	forget := context.AfterFunc(c.serving, func() { cancel(engine.ErrDraining) })
+	return ctx, func() {
+		forget()
+		cancel(nil)
+	}
+}
+
+// by names an administrator in histories: pid/uid, as agents are.
+func (c *call) by() string { return fmt.Sprintf("%d/%d", c.peer.PID, c.peer.UID) }
+
+func (c *call) isAdmin() bool { return c.api.isAdmin(c.peer) }

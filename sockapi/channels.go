@@ -11,12 +11,12 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
-func testChannel(s *Server, c *call, _ none, b client.ChannelTestRequest) (answer, error) {
+func postTest(c *call, _ nothing, b client.ChannelTestRequest) (answer, error) {
 	severity := cmp.Or(b.Severity, "info")
-	s.log.Info("an administrator tests a channel", "channel", c.channel, "severity", severity, "by", c.by())
-	t, err := s.testChannel(c.request.Context(), c.channel, severity)
+	c.api.Logger.Info("an administrator tests a channel", "channel", c.channel, "severity", severity, "by", c.by())
+	t, err := c.api.TestChannel(c.request.Context(), c.channel, severity)
 	if err == nil {
-		s.audit(audit.Event{Kind: audit.Tested, Channel: c.channel, Call: "testChannel", Agent: c.by(), Reason: t.Status})
+		c.api.Audit(audit.Event{Kind: audit.Tested, Channel: c.channel, Call: "testChannel", Agent: c.by(), Reason: t.Status})
 	}
 	return answer{status: http.StatusOK, body: &t}, err
 }

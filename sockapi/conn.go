@@ -12,6 +12,12 @@ import (
 	"github.com/picketd/picket/engine"
 )
 
+// peerKey and connKey are the keys of the connection's engine.Peer and of its *conn in the context of its requests.
+type (
+	peerKey struct{}
+	connKey struct{}
+)
+
 // conn is a connection with its peer. The Unix connection's own methods, CloseWrite among them, stay reachable: net/http needs them
 // to end a connection without losing the last answer.
 type conn struct {
@@ -30,6 +36,9 @@ type conn struct {
 	hurried bool       // the server drains: a request must come, and an answer go, within slowGrace
 	reading bool       // a request is being read: there is a deadline for it
 }
+
+// slowGrace is for the rest of a request to arrive, and for an answer to be read, while the server drains.
+const slowGrace = 250 * time.Millisecond
 
 // writeTime is how long a peer may take to read what is written to it at once.
 const writeTime = 10 * time.Second
@@ -75,25 +84,6 @@ func (c *conn) hurry() {
 		_ = c.UnixConn.SetReadDeadline(soon)
 	}
 	_ = c.SetWriteDeadline(soon)
-}
-
-// budgets bound what the calls of a server hold at once.
-type budgets struct {
-	turns   *budget // calls that are at work
-	bodies  *budget // bytes
-	answers *budget // bytes
-	pace    *pacer
-}
-
-func newBudgets(closed <-chan struct{}) *budgets {
-	b := &budgets{
-		turns:   newBudget(256, 64, 8),
-		bodies:  newBudget(32<<20, 8<<20, 1<<20),
-		answers: newBudget(48<<20, 12<<20, 4<<20),
-		pace:    &pacer{perSecond: 2000, closed: closed, next: map[party]time.Time{}},
-	}
-	b.turns.closed, b.bodies.closed, b.answers.closed = closed, closed, closed
-	return b
 }
 
 // begin waits for the call's turn.

@@ -12,83 +12,8 @@ import (
 	"time"
 
 	"github.com/picketd/picket/agent/again"
-	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/sockapi/client"
 )
-
-// peerKey and connKey are the keys of the connection's engine.Peer and of its *conn in the context of its requests.
-type (
-	peerKey struct{}
-	connKey struct{}
-)
-
-// leastConns is how many connections a user may have whatever the others have.
-const leastConns = 64
-
-// limits bounds the connections of all listeners of a server.
-type limits struct {
-	all, perUser int
-	trusted      func(engine.Peer) bool // root and admins, who have as many slots of their own
-
-	mu    sync.Mutex
-	open  int // all, with those that are about to be accepted
-	users int // of those who are not trusted
-	byWho map[party]int
-}
-
-func newLimits(all, perUser int) *limits {
-	return &limits{
-		all: all, perUser: perUser, byWho: make(map[party]int),
-		trusted: func(p engine.Peer) bool { return p.UID == 0 && !p.Foreign },
-	}
-}
-
-// arrive counts a connection before it is accepted, depart when it is closed or there is none.
-func (l *limits) arrive() { l.count(1) }
-func (l *limits) depart() { l.count(-1) }
-
-func (l *limits) count(n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.open += n
-}
-
-// empty reports whether no connection is open or about to be accepted.
-func (l *limits) empty() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.open == 0
-}
-
-// enter gives a party a slot, if it may have another.
-func (l *limits) enter(who party) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := l.byWho[who]
-	switch {
-	case who.trusted:
-		if n >= l.all {
-			return false
-		}
-	case n >= l.perUser || l.users >= l.all && n >= leastConns:
-		return false
-	default:
-		l.users++
-	}
-	l.byWho[who]++
-	return true
-}
-
-func (l *limits) leave(who party) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !who.trusted {
-		l.users--
-	}
-	if l.byWho[who]--; l.byWho[who] == 0 {
-		delete(l.byWho, who)
-	}
-}
 
 // listener accepts connections within limits and knows who is at their other end.
 type listener struct {
@@ -96,14 +21,14 @@ type listener struct {
 	limits  *limits
 	budgets *budgets
 	log     *slog.Logger
-	refused refusals
+	refused refusedConns
 	paced   arrivals
 
 	once sync.Once
 }
 
 func newListener(ln net.Listener, l *limits, log *slog.Logger) *listener {
-	return &listener{Listener: ln, limits: l, log: log, refused: refusals{said: again.Reminder{Every: refusalsEvery}}}
+	return &listener{Listener: ln, limits: l, log: log, refused: refusedConns{said: again.Reminder{Every: refusalsEvery}}}
 }
 
 // Accept returns the next connection. One whose peer is not known, not wanted, or has too many, is closed and skipped: a bad peer
@@ -152,8 +77,8 @@ func (a *arrivals) admit(uid uint32, now time.Time) bool {
 	return a.byUID[uid] <= arrivalsMost
 }
 
-// full answers a connection for which there is no slot, whatever it asks.
-var full = func() []byte {
+// noSlot answers a connection for which there is no slot, whatever it asks.
+var noSlot = func() []byte {
 	const body = `{"title":"Too Many Requests","status":429,"detail":"this user has too many connections; close some, or try again later","code":"` + string(client.TooManyCalls) + `"}`
 	return fmt.Appendf(nil, "HTTP/1.1 429 Too Many Requests\r\nContent-Type: application/problem+json\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 }()
@@ -163,14 +88,14 @@ func (l *listener) admit(raw net.Conn) (*conn, error) {
 	if !ok {
 		return nil, errors.New("the listener is not a Unix socket")
 	}
-	uid, err := uidOf(unix)
+	cred, err := credOf(unix)
 	if err != nil {
 		return nil, err
 	}
-	if !l.paced.admit(uid, time.Now()) {
+	if !l.paced.admit(cred.Uid, time.Now()) {
 		return nil, l.refuse(raw, errTooFast)
 	}
-	peer, err := peerOf(unix)
+	peer, err := peerOf(unix, cred)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +110,7 @@ func (l *listener) admit(raw net.Conn) (*conn, error) {
 // refuse answers a connection that is not wanted, and returns why.
 func (l *listener) refuse(raw net.Conn, why error) error {
 	_ = raw.SetWriteDeadline(time.Now().Add(time.Second)) // its buffer is empty: it takes that at once
-	_, _ = raw.Write(full)
+	_, _ = raw.Write(noSlot)
 	return why
 }
 
@@ -195,15 +120,15 @@ func (l *listener) Close() (err error) {
 	return err
 }
 
-// refusals has one line in the log for many connections that were refused. Its user is Accept alone.
-type refusals struct {
+// refusedConns has one line in the log for many connections that were refused. Its user is Accept alone.
+type refusedConns struct {
 	count int
 	said  again.Reminder
 }
 
 const refusalsEvery = 10 * time.Second
 
-func (r *refusals) tell(log *slog.Logger, err error) {
+func (r *refusedConns) tell(log *slog.Logger, err error) {
 	r.count++
 	if r.said.Due("connections were refused", "") {
 		log.Warn("connections were refused", "count", r.count, "last", err)

@@ -15,13 +15,6 @@ import (
 	"github.com/picketd/picket/engine"
 )
 
-// appender is a body that encodes itself. Tickets do: they are in almost every answer, and encoding/json would take as long
-// for one as the rest of a call does, for it checks facts anew that were checked when they came. What they make is byte for
-// byte what encoding/json makes of the types in package client.
-type appender interface {
-	appendJSON(b []byte) ([]byte, error)
-}
-
 // ticketBody is an answer with a ticket, and with the fields of another struct beside it.
 type ticketBody struct {
 	ticket engine.Ticket

@@ -85,9 +85,9 @@ func TestTicketsAreTheClientsTypes(t *testing.T) {
 			into any
 		}{
 			{&ticketBody{ticket: k}, &client.TicketBody{}},
-			{&ticketBody{k, &stepped{Next: []client.Next{}, Replayed: true}}, &client.StepResponse{}},
-			{&ticketBody{k, &failed{Next: []client.Next{}}}, &client.FailureResponse{}},
-			{&ticketBody{k, &notified{true}}, &client.NotificationResponse{}},
+			{&ticketBody{k, &besideStep{Next: []client.Next{}, Replayed: true}}, &client.StepResponse{}},
+			{&ticketBody{k, &besideFailure{Next: []client.Next{}}}, &client.FailureResponse{}},
+			{&ticketBody{k, &besideNotification{true}}, &client.NotificationResponse{}},
 			{&ticketList{[]engine.Ticket{k, k}, anyText.Draw(t, "cursor")}, &client.TicketList{}},
 			{&ticketList{nil, ""}, &client.TicketList{}},
 		} {
@@ -99,7 +99,7 @@ func TestTicketsAreTheClientsTypes(t *testing.T) {
 				t.Fatalf("got\n%s\nencoding/json makes\n%s", wire, again)
 			}
 		}
-		wire, err := (&ticketBody{k, &claimed{Next: []client.Next{}}}).appendJSON(nil) // here the order is another
+		wire, err := (&ticketBody{k, &besideClaim{Next: []client.Next{}}}).appendJSON(nil) // here the order is another
 		if err != nil {
 			t.Fatal(err)
 		}

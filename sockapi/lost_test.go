@@ -17,7 +17,7 @@ import (
 func TestAPersonDecidesAboutWhatRedisLost(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
-	box := h.server.outbox.(*outbox.Store)
+	box := h.server.config.Outbox.(*outbox.Store)
 	ref := outbox.Ref{Ticket: "lost-01/t", ID: "in"}
 	o := outbox.Outcome{Ref: ref, Channel: "ops", Number: 1, Status: outbox.Parked, At: time.Now(), Error: "not known"}
 	must(t, errors.Join(box.Adopt(outbox.Intent{

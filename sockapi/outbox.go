@@ -42,20 +42,20 @@ func searches(status string) []search {
 	return []search{{open, outbox.Status(status)}}
 }
 
-func listIntents(s *Server, c *call, q outboxQuery, _ none) (answer, error) {
+func listIntents(c *call, q outboxQuery, _ nothing) (answer, error) {
 	if err := Weigh(c.request.Context(), listWeight); err != nil {
 		return answer{}, err
 	}
 	var found []outbox.Intent
 	more := false
 	for _, one := range searches(q.Status) {
-		some, left, err := s.outbox.Find(one.origins, one.status, outboxLimit)
+		some, left, err := c.api.Outbox.Find(one.origins, one.status, outboxLimit)
 		if err != nil {
-			s.log.Error("cannot list the outbox", "error", err)
+			c.api.Logger.Error("cannot list the outbox", "error", err)
 			return answer{}, problem(client.OutboxUnavailable, "this host's outbox cannot be read; see /readyz?verbose")
 		}
 		if one.status == outbox.Parked || one.status == outbox.Dead {
-			some = slices.DeleteFunc(some, func(in outbox.Intent) bool { return s.decided(c.request.Context(), in, one.status) })
+			some = slices.DeleteFunc(some, func(in outbox.Intent) bool { return c.decided(c.request.Context(), in, one.status) })
 		}
 		found, more = append(found, some...), more || left
 	}
@@ -64,11 +64,11 @@ func listIntents(s *Server, c *call, q outboxQuery, _ none) (answer, error) {
 
 // decided reports whether nobody has to decide about a closed intent's parked or dead channels any more: somebody did, maybe on
 // another host, a retry was sent, or the ticket is in another run. When Redis cannot be asked, somebody has to.
-func (s *Server) decided(ctx context.Context, in outbox.Intent, status outbox.Status) bool {
+func (c *call) decided(ctx context.Context, in outbox.Intent, status outbox.Status) bool {
 	if in.Origin != outbox.Closed {
 		return false
 	}
-	t, err := s.engine.Ticket(ctx, engine.TicketID{Asset: engine.Asset(in.Asset), Task: in.Task})
+	t, err := c.api.Engine.Ticket(ctx, engine.TicketID{Asset: engine.Asset(in.Asset), Task: in.Task})
 	if err != nil {
 		return errors.Is(err, engine.ErrTicketNotFound)
 	}
@@ -80,11 +80,11 @@ func (s *Server) decided(ctx context.Context, in outbox.Intent, status outbox.St
 	return true
 }
 
-func getIntents(s *Server, c *call, q outboxQuery, _ none) (answer, error) {
-	found, err := s.outbox.Ticket(c.ticket.String())
+func getIntents(c *call, q outboxQuery, _ nothing) (answer, error) {
+	found, err := c.api.Outbox.Ticket(c.ticket.String())
 	switch {
 	case err != nil:
-		s.log.Error("cannot read the outbox", "error", err)
+		c.api.Logger.Error("cannot read the outbox", "error", err)
 		return answer{}, problem(client.OutboxUnavailable, "this host's outbox cannot be read; see /readyz?verbose")
 	case len(found) == 0:
 		return answer{}, problem(client.IntentNotFound, "this host's outbox has no intent for the ticket; another host's may")
@@ -113,21 +113,4 @@ func hasChannelIn(in outbox.Intent, status outbox.Status) bool {
 		}
 	}
 	return false
-}
-
-func wireIntent(in outbox.Intent) client.Intent {
-	wire := client.Intent{
-		ID: in.ID, Ticket: in.Ticket, Asset: in.Asset, Task: in.Task, Run: in.Run, Key: in.Key, Status: string(in.Origin),
-		CreatedAt: in.At.UTC(), Channels: make(map[string]client.IntentDelivery, len(in.Channels)),
-	}
-	for name, d := range in.Channels {
-		one := client.IntentDelivery{
-			Type: d.Type, Status: string(d.Status), Attempts: d.Attempts, At: timeOrNull(d.At), Error: d.Error,
-		}
-		if !d.Status.Settled() {
-			one.Due = timeOrNull(d.Due)
-		}
-		wire.Channels[name] = one
-	}
-	return wire
 }

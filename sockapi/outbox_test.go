@@ -18,7 +18,7 @@ import (
 func TestParkedAndDeadAmongManyClosed(t *testing.T) {
 	t.Parallel()
 	h := setup(t)
-	box := h.server.outbox.(*outbox.Store)
+	box := h.server.config.Outbox.(*outbox.Store)
 	closeAs := func(ref outbox.Ref, status outbox.Status) error {
 		o := outbox.Outcome{Ref: ref, Channel: "ops", Number: 1, Status: status, At: time.Now()}
 		return errors.Join(box.Record(o, time.Now(), true), box.Shut(ref, "ops"))

@@ -20,45 +20,42 @@ import (
 // userHZ is the unit of start times in /proc, in ticks a second (proc_pid_stat(5), fixed in the kernel's interface).
 const userHZ = 100
 
-// peerOf asks the kernel who connected. A process that is gone already, or cannot be opened, leaves Process nil and is
+// credOf asks the kernel for the pid, uid and gid of who connected.
+func credOf(c *net.UnixConn) (cred *unix.Ucred, err error) {
+	err = ofSocket(c, func(fd int) (err error) {
+		cred, err = unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+		return os.NewSyscallError("getsockopt", err)
+	})
+	return cred, err
+}
+
+// peerOf asks the kernel for the rest. A process that is gone already, or cannot be opened, leaves Process nil and is
 // foreign: its request may still be worth an answer.
-func peerOf(c *net.UnixConn) (engine.Peer, error) {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return engine.Peer{}, fmt.Errorf("cannot tell the peer: %w", err)
-	}
-	var peer engine.Peer
-	var failed error
-	err = raw.Control(func(fd uintptr) { peer, failed = peerOfSocket(int(fd)) })
-	if err = errors.Join(err, failed); err != nil {
-		return engine.Peer{}, fmt.Errorf("cannot tell the peer: %w", err)
-	}
-	return peer, nil
+func peerOf(c *net.UnixConn, cred *unix.Ucred) (peer engine.Peer, err error) {
+	err = ofSocket(c, func(fd int) (err error) {
+		peer, err = peerOfSocket(fd, cred)
+		return err
+	})
+	return peer, err
 }
 
-// uidOf asks the kernel for the peer's uid alone.
-func uidOf(c *net.UnixConn) (uid uint32, err error) {
+func ofSocket(c *net.UnixConn, ask func(fd int) error) error {
 	raw, err := c.SyscallConn()
+	if err == nil {
+		var failed error
+		err = raw.Control(func(fd uintptr) { failed = ask(int(fd)) })
+		err = errors.Join(err, failed)
+	}
 	if err != nil {
-		return 0, fmt.Errorf("cannot tell the peer: %w", err)
+		return fmt.Errorf("cannot tell the peer: %w", err)
 	}
-	var cred *unix.Ucred
-	var failed error
-	err = raw.Control(func(fd uintptr) { cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
-	if err = errors.Join(err, failed); err != nil {
-		return 0, fmt.Errorf("cannot tell the peer: %w", err)
-	}
-	return cred.Uid, nil
+	return nil
 }
 
-func peerOfSocket(socket int) (engine.Peer, error) {
+func peerOfSocket(socket int, cred *unix.Ucred) (engine.Peer, error) {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
 		return engine.Peer{}, err
-	}
-	cred, err := unix.GetsockoptUcred(socket, unix.SOL_SOCKET, unix.SO_PEERCRED)
-	if err != nil {
-		return engine.Peer{}, os.NewSyscallError("getsockopt", err)
 	}
 	if cred.Uid == engine.Nobody {
 		return engine.Peer{}, fmt.Errorf("its user is %d, which stands for any user of another namespace", engine.Nobody)

@@ -182,7 +182,14 @@ func retryAfter(p *client.Problem) string {
 	return fmt.Sprint(max(1, (p.Holder.RemainingMS+999)/1000))
 }
 
-// left reports whether an error means that the caller is gone, so that nobody reads an answer.
-func left(ctx context.Context, err error) bool {
+// callerLeft reports whether an error means that the caller is gone, so that nobody reads an answer.
+func callerLeft(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, context.Canceled)
 }
+
+var errNotAdmin = problem(client.Forbidden, "only root and members of the admin group may do this")
+
+const (
+	assetRule = "must be 1 to 256 bytes of UTF-8, without control or invisible characters, without a space at either end, and not . or .."
+	taskRule  = "must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or .."
+)

@@ -27,7 +27,7 @@ func decodeQuery(raw string, fields []field, into any) error {
 		values, at := query[name], location("query", name)
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
 		if i < 0 {
-			wrong.add(at, unknown(name, fields))
+			wrong.add(at, unknownField(name, fields))
 			continue
 		}
 		if len(values) > 1 {

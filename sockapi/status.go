@@ -16,8 +16,8 @@ import (
 const configuration = "configuration"
 
 // visible leaves out of warnings what only root and admins need to know.
-func (s *Server) visible(c *call, warnings []client.Warning) []client.Warning {
-	if s.isAdmin(c.peer) {
+func (c *call) visible(warnings []client.Warning) []client.Warning {
+	if c.isAdmin() {
 		return warnings
 	}
 	warnings = slices.Clone(warnings)
@@ -29,16 +29,16 @@ func (s *Server) visible(c *call, warnings []client.Warning) []client.Warning {
 	return slices.CompactFunc(warnings, func(a, b client.Warning) bool { return a.Name == configuration && b.Name == configuration })
 }
 
-func status(s *Server, c *call, _, _ none) (answer, error) {
+func getStatus(c *call, _, _ nothing) (answer, error) {
 	if err := Weigh(c.request.Context(), listWeight); err != nil {
 		return answer{}, err
 	}
-	st := s.status()
-	st.Warnings = s.visible(c, st.Warnings)
+	st := c.api.Status()
+	st.Warnings = c.visible(st.Warnings)
 	return answer{status: http.StatusOK, body: &st}, nil
 }
 
-func livez(*Server, *call, none, none) (answer, error) {
+func getLive(*call, nothing, nothing) (answer, error) {
 	return answer{status: http.StatusOK, text: "ok\n"}, nil
 }
 
@@ -46,11 +46,11 @@ type readyQuery struct {
 	Verbose bool `json:"verbose,omitempty" doc:"Answer every check as JSON, instead of a line of text."`
 }
 
-func readyz(s *Server, c *call, q readyQuery, _ none) (answer, error) {
+func getReady(c *call, q readyQuery, _ nothing) (answer, error) {
 	if err := Weigh(c.request.Context(), listWeight); err != nil {
 		return answer{}, err
 	}
-	checks := s.ready(c.request.Context())
+	checks := c.api.Ready(c.request.Context())
 	body := client.Readiness{Ready: true, Checks: append([]client.Check{}, checks...), Warnings: []client.Warning{}}
 	var failed []string
 	for _, check := range checks {
@@ -63,8 +63,8 @@ func readyz(s *Server, c *call, q readyQuery, _ none) (answer, error) {
 		body.Ready = false
 		a = answer{status: http.StatusServiceUnavailable, text: "not ready: " + strings.Join(failed, "; ") + "\n"}
 	}
-	if q.Verbose && s.warnings != nil {
-		body.Warnings = append(body.Warnings, s.visible(c, s.warnings())...)
+	if q.Verbose && c.api.Warnings != nil {
+		body.Warnings = append(body.Warnings, c.visible(c.api.Warnings())...)
 	}
 	if q.Verbose {
 		a.text, a.body = "", &body
@@ -72,13 +72,13 @@ func readyz(s *Server, c *call, q readyQuery, _ none) (answer, error) {
 	return a, nil
 }
 
-func metricsPage(s *Server, c *call, _, _ none) (answer, error) {
+func getMetrics(c *call, _, _ nothing) (answer, error) {
 	if err := Weigh(c.request.Context(), listWeight); err != nil {
 		return answer{}, err
 	}
-	return answer{status: http.StatusOK, page: s.metricsPage}, nil
+	return answer{status: http.StatusOK, page: c.api.Metrics}, nil
 }
 
-func document(s *Server, _ *call, _, _ none) (answer, error) {
-	return answer{status: http.StatusOK, page: s.document}, nil
+func getDocument(c *call, _, _ nothing) (answer, error) {
+	return answer{status: http.StatusOK, page: c.api.document}, nil
 }

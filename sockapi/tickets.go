@@ -6,26 +6,24 @@ package sockapi
 import (
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/picketd/picket/engine"
-	"github.com/picketd/picket/sockapi/client"
 )
 
-func getTicket(s *Server, c *call, _, _ none) (answer, error) {
-	return ticketAnswer(s.engine.Ticket(c.request.Context(), c.ticket))
+func getTicket(c *call, _, _ nothing) (answer, error) {
+	return ticketAnswer(c.api.Engine.Ticket(c.request.Context(), c.ticket))
 }
 
 func ticketAnswer(t engine.Ticket, err error) (answer, error) {
 	return answer{status: http.StatusOK, body: &ticketBody{ticket: t}}, err
 }
 
-func getHistory(s *Server, c *call, _, _ none) (answer, error) {
+func getHistory(c *call, _, _ nothing) (answer, error) {
 	return answer{status: http.StatusOK, stream: func(w io.Writer) error {
 		e := encoders.Get().(*encoder)
 		defer e.free()
 		before := `{"events":[`
-		refused, err := s.engine.EachEvent(c.request.Context(), c.ticket, func(page []engine.Event) error {
+		refused, err := c.api.Engine.EachEvent(c.request.Context(), c.ticket, func(page []engine.Event) error {
 			for _, one := range wireEvents(page) {
 				e.buf.WriteString(before)
 				before = ","
@@ -59,7 +57,7 @@ type ticketsQuery struct {
 	Cursor string `json:"cursor,omitempty" minLength:"1" maxLength:"1024" doc:"That of the page before."`
 }
 
-func listTickets(s *Server, c *call, q ticketsQuery, _ none) (answer, error) {
+func listTickets(c *call, q ticketsQuery, _ nothing) (answer, error) {
 	query := engine.TicketQuery{State: engine.State(q.State), Limit: listLimit, Cursor: q.Cursor}
 	if q.Limit != 0 {
 		query.Limit = q.Limit
@@ -70,25 +68,6 @@ func listTickets(s *Server, c *call, q ticketsQuery, _ none) (answer, error) {
 			return answer{}, err
 		}
 	}
-	tickets, cursor, err := s.engine.Tickets(c.request.Context(), query)
+	tickets, cursor, err := c.api.Engine.Tickets(c.request.Context(), query)
 	return answer{status: http.StatusOK, body: &ticketList{tickets, cursor}}, err
-}
-
-func wireEvents(events []engine.Event) []client.Event {
-	wire := make([]client.Event, len(events))
-	for i, e := range events {
-		wire[i] = client.Event{
-			Seq: e.Seq, At: e.At.UTC(), Event: e.Event, From: string(e.From), To: string(e.To), Step: e.Step, Token: e.Token,
-			Host: e.Host, Agent: e.Agent, Reason: e.Reason, Facts: e.Facts, Count: e.Count,
-		}
-	}
-	return wire
-}
-
-func timeOrNull(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
 }

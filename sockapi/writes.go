@@ -16,30 +16,30 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
-func step(s *Server, c *call, _ none, b client.StepRequest) (answer, error) {
+func postStep(c *call, _ nothing, b client.StepRequest) (answer, error) {
 	c.told.Step, c.told.To = b.Step, b.State
 	facts, err := compact(b.Facts)
 	if err != nil {
 		return answer{}, err
 	}
-	res, err := s.engine.Step(c.request.Context(), c.id, c.peer.Owner(), engine.StepRequest{
+	res, err := c.api.Engine.Step(c.request.Context(), c.id, c.peer.Owner(), engine.StepRequest{
 		Step: b.Step, State: engine.State(b.State), Facts: facts, Summary: b.Summary,
 	})
-	return answer{status: http.StatusOK, body: &ticketBody{res.Ticket, &stepped{wireNext(res.Next), res.Replayed}}}, meant(err, b.Step, b.State)
+	return answer{status: http.StatusOK, body: &ticketBody{res.Ticket, &besideStep{wireNext(res.Next), res.Replayed}}}, mayHaveMeant(err, b.Step, b.State)
 }
 
-func fail(s *Server, c *call, _ none, b client.FailureRequest) (answer, error) {
+func postFailure(c *call, _ nothing, b client.FailureRequest) (answer, error) {
 	if c.told.Step = b.Step; b.Final {
 		c.told.To = string(engine.Failed)
 	}
-	res, err := s.engine.Fail(c.request.Context(), c.id, c.peer.Owner(), engine.FailureRequest{
+	res, err := c.api.Engine.Fail(c.request.Context(), c.id, c.peer.Owner(), engine.FailureRequest{
 		Step: b.Step, Error: b.Error, Final: b.Final,
 	})
-	return answer{status: http.StatusOK, body: &ticketBody{res.Ticket, &failed{wireNext(res.Next)}}}, meant(err, b.Step, "")
+	return answer{status: http.StatusOK, body: &ticketBody{res.Ticket, &besideFailure{wireNext(res.Next)}}}, mayHaveMeant(err, b.Step, "")
 }
 
-// meant says, with the refusal of a step or a state that there is not, which there are, and which may have been meant.
-func meant(err error, step, state string) error {
+// mayHaveMeant says, with the refusal of a step or a state that there is not, which there are, and which may have been meant.
+func mayHaveMeant(err error, step, state string) error {
 	var unknown *engine.UnknownStepError
 	var illegal *engine.TransitionError
 	switch {
@@ -66,41 +66,41 @@ func stateNames(states []engine.State) []string {
 	return names
 }
 
-func notify(s *Server, c *call, q waitQuery, b client.NotificationRequest) (answer, error) {
+func postNotification(c *call, q waitQuery, b client.NotificationRequest) (answer, error) {
 	c.told.To = string(engine.Notifying)
 	facts, err := compact(b.Facts)
 	if err != nil {
 		return answer{}, err
 	}
-	res, err := s.engine.Notify(c.request.Context(), c.id, c.peer.Owner(), engine.NotificationRequest{
+	res, err := c.api.Engine.Notify(c.request.Context(), c.id, c.peer.Owner(), engine.NotificationRequest{
 		Title: b.Title, Text: b.Text, Severity: b.Severity, Facts: facts, Channels: b.Channels, Wait: duration(q.Wait),
 	})
 	status := http.StatusOK
 	if res.Ticket.State == notifying {
 		status = http.StatusAccepted
 	}
-	return answer{status: status, body: &ticketBody{res.Ticket, &notified{res.Replayed}}}, err
+	return answer{status: status, body: &ticketBody{res.Ticket, &besideNotification{res.Replayed}}}, err
 }
 
 // notifying is the state in which a notification is accepted and not delivered yet, the same in every flow.
 const notifying engine.State = "NOTIFYING"
 
-func finish(s *Server, c *call, _ none, b client.FinishRequest) (answer, error) {
+func postFinish(c *call, _ nothing, b client.FinishRequest) (answer, error) {
 	c.told.To = string(engine.Finished)
-	t, err := s.engine.Finish(c.request.Context(), c.id, c.peer.Owner(), b.Summary)
+	t, err := c.api.Engine.Finish(c.request.Context(), c.id, c.peer.Owner(), b.Summary)
 	return ticketAnswer(t, err)
 }
 
 // What client.StepResponse, FailureResponse and NotificationResponse have beside the ticket.
 type (
-	stepped struct {
+	besideStep struct {
 		Next     []client.Next `json:"next"`
 		Replayed bool          `json:"replayed"`
 	}
-	failed struct {
+	besideFailure struct {
 		Next []client.Next `json:"next"`
 	}
-	notified struct {
+	besideNotification struct {
 		Replayed bool `json:"replayed"`
 	}
 )

@@ -23,11 +23,6 @@ const (
 	formTask     = "task"
 )
 
-const (
-	assetRule = "must be 1 to 256 bytes of UTF-8, without control or invisible characters, without a space at either end, and not . or .."
-	taskRule  = "must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or .."
-)
-
 // check looks whether a value that was given is within its field's limits.
 func (f field) check(wrong *violations, at string, value any) {
 	switch value := value.(type) {
