@@ -41,12 +41,11 @@ type Agent struct {
 	plan    *plan
 	shelf   *shelf
 	client  *client.Client
-	margin  time.Duration // between the end of a claim's trust and the end of its lock
 	outage  outage
 }
 
 // New makes an agent ready: it looks for the programs that the configuration names, and reads the catalogues. Its error is an
-// ErrConfig, or of the daemon, which is asked for its lock's TTL.
+// ErrConfig, or of the daemon, which must answer.
 func New(ctx context.Context, c Config, o Options) (*Agent, error) {
 	o.Parallel, o.Heartbeat = cmp.Or(o.Parallel, 4), cmp.Or(o.Heartbeat, 30*time.Second)
 	if o.Log == nil {
@@ -76,9 +75,8 @@ func New(ctx context.Context, c Config, o Options) (*Agent, error) {
 	if len(status.Channels) == 0 {
 		o.Log.Warn("the daemon has no channel: nobody can be told of a high risk; its picket.toml needs one")
 	}
-	ttl := time.Duration(status.LockTTLMS) * time.Millisecond
 	return &Agent{
-		config: c, options: o, plan: p, shelf: k, client: o.Client, margin: max(ttl/5, 200*time.Millisecond), outage: outage{changed: make(chan struct{}, 1)},
+		config: c, options: o, plan: p, shelf: k, client: o.Client, outage: outage{changed: make(chan struct{}, 1)},
 	}, nil
 }
 

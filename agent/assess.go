@@ -16,6 +16,7 @@ import (
 
 	"github.com/picketd/picket/agent/findings"
 	"github.com/picketd/picket/agent/plain"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // assessFacts are the inputs and the result of the decision, so that it can be explained later.
@@ -91,13 +92,13 @@ func (j *job) assess(ctx context.Context) (result, error) {
 	}
 	var out result
 	if j.a.plan.assess != nil {
-		if out, err = j.ownResult(ctx, j.a.plan.assess, j.a.config.Step.Assess.OKExit); err == nil && out.State != stateHighRisk {
+		if out, err = j.ownResult(ctx, j.a.plan.assess, j.a.config.Step.Assess.OKExit); err == nil && out.State != client.StateHighRiskFound {
 			err = contradiction(out)
 		}
 	} else {
 		out, err = j.decide(e)
 	}
-	if err != nil || out.State != stateHighRisk {
+	if err != nil || out.State != client.StateHighRiskFound {
 		return out, err
 	}
 	told, err := j.alreadyTold(ctx, e, out.Facts)
@@ -105,7 +106,7 @@ func (j *job) assess(ctx context.Context) (result, error) {
 		return out, err
 	}
 	if len(told.Open) == 0 {
-		out.State = stateFinished
+		out.State = client.StateFinished
 		out.Summary = plain.Cut(fmt.Sprintf("not told again: %s told it at %s; %s", told.Ticket, told.At.UTC().Format(moment), out.Summary), maxSummary)
 	}
 	addition, err := plain.JSON(map[string]any{"told_by": told})
@@ -155,9 +156,9 @@ func (j *job) decide(e evidence) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	out := result{stateFinished, facts, plain.Cut(strings.Join(append([]string{"no high risk: " + e.sentence()}, e.notes...), "; "), maxSummary)}
+	out := result{client.StateFinished, facts, plain.Cut(strings.Join(append([]string{"no high risk: " + e.sentence()}, e.notes...), "; "), maxSummary)}
 	if f.HighRisk {
-		out.State, out.Summary = stateHighRisk, plain.Cut("high risk: "+f.reasons(), maxSummary)
+		out.State, out.Summary = client.StateHighRiskFound, plain.Cut("high risk: "+f.reasons(), maxSummary)
 	}
 	return out, nil
 }

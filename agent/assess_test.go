@@ -47,8 +47,8 @@ func jobOn(t *testing.T, config string, all ...findings.Finding) *job {
 		a: &Agent{config: c, plan: p, shelf: &shelf{k: k}}, lease: &lease{}, log: quiet, taken: time.Now(),
 		ticket: client.Ticket{
 			CreatedAt: time.Now().Add(-time.Minute), UpdatedAt: time.Now(),
-			ID: "web-01/w48", Asset: "web-01", Task: "w48", State: stateChecked,
-			Steps: map[string]client.Step{stepVuln: {State: stateChecked, Facts: facts}},
+			ID: "web-01/w48", Asset: "web-01", Task: "w48", State: client.StateVulnCheckDone,
+			Steps: map[string]client.Step{client.StepVuln: {State: client.StateVulnCheckDone, Facts: facts}},
 		},
 	}
 }
@@ -95,9 +95,9 @@ func TestTheRiskIsDecidedFromTheFindings(t *testing.T) {
 			config = fmt.Sprintf("[step.assess]\nhigh_risk = %q\n", c.condition)
 		}
 		got, err := jobOn(t, config, c.all...).assess(t.Context())
-		state := stateFinished
+		state := client.StateFinished
 		if c.high {
-			state = stateHighRisk
+			state = client.StateHighRiskFound
 		}
 		f := decoded[assessFacts](t, got.Facts)
 		if err != nil || got.State != state || f.HighRisk != c.high || c.summary != "" && got.Summary != c.summary || len(f.Parts) == 0 {
@@ -132,7 +132,7 @@ func TestTheFiguresAreThoseOfAllSteps(t *testing.T) {
 		`{"kev_ids": "CVE-2020-0001"}`:   `"kev_ids" must be a list of texts`,
 	} {
 		j := jobOn(t, "", medium)
-		j.ticket.Steps[stepIntel] = client.Step{State: stateChecked, Facts: json.RawMessage(intel)}
+		j.ticket.Steps[client.StepIntel] = client.Step{State: client.StateVulnCheckDone, Facts: json.RawMessage(intel)}
 		if got, err := j.assess(t.Context()); got.Summary != want && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %q, %v, want %s", intel, got.Summary, err, want)
 		}
@@ -152,13 +152,13 @@ func TestTheFiguresAreThoseOfAllSteps(t *testing.T) {
 		`{"findings": [], "critical": 1}`:                "max_cvss is 9, from the severity alone",
 	} {
 		config := "[step.assess]\nhigh_risk = \"kev || max_cvss >= 9 || critical > 1\"\n"
-		own, err := ownVuln(result{State: stateChecked, Facts: json.RawMessage(facts)}, nil)
+		own, err := ownVuln(result{State: client.StateVulnCheckDone, Facts: json.RawMessage(facts)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, recorded := range []json.RawMessage{own.Facts, json.RawMessage(facts)} {
 			j := jobOn(t, config)
-			j.ticket.Steps[stepVuln] = client.Step{State: stateChecked, Facts: recorded}
+			j.ticket.Steps[client.StepVuln] = client.Step{State: client.StateVulnCheckDone, Facts: recorded}
 			if got, err := j.assess(t.Context()); err != nil || !strings.Contains(got.Summary, want) {
 				t.Errorf("%s: %q, %v", recorded, got.Summary, err)
 			}
@@ -187,7 +187,7 @@ func TestEveryCVEIsAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j.ticket.Steps[stepIntel] = client.Step{State: got.State, Facts: got.Facts}
+	j.ticket.Steps[client.StepIntel] = client.Step{State: got.State, Facts: got.Facts}
 	if got, err := j.assess(t.Context()); err != nil || got.Summary != "high risk: kev (kev is true, CVE-2020-13001)" {
 		t.Errorf("behind 6,500 others: %q, %v", got.Summary, err)
 	}
@@ -203,12 +203,12 @@ func TestEveryCVEIsAskedFor(t *testing.T) {
 	} {
 		j := jobOn(t, fmt.Sprintf("[step.assess]\nhigh_risk = %q\n", c.condition), many...)
 		for name, facts := range map[string]string{"the catalogues": `{"unchecked": 5}`, "a command": `{}`} {
-			j.ticket.Steps[stepIntel] = client.Step{State: stateChecked, Facts: json.RawMessage(facts)}
+			j.ticket.Steps[client.StepIntel] = client.Step{State: client.StateVulnCheckDone, Facts: json.RawMessage(facts)}
 			if _, err := j.assess(t.Context()); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s, with %s: %v", c.condition, name, err)
 			}
 		}
-		j.ticket.Steps[stepIntel] = client.Step{State: stateChecked, Facts: json.RawMessage(`{"unchecked": 0}`)}
+		j.ticket.Steps[client.StepIntel] = client.Step{State: client.StateVulnCheckDone, Facts: json.RawMessage(`{"unchecked": 0}`)}
 		if _, err := j.assess(t.Context()); err != nil && !strings.Contains(err.Error(), "looks at each") {
 			t.Errorf("%s, with a command that asked for all: %v", c.condition, err)
 		}
@@ -303,24 +303,24 @@ func TestIntelligenceIsAskedWhereItIsNeeded(t *testing.T) {
 	}
 	all = append(all, findings.Finding{ID: "CVE-2020-0009", Severity: "info"})
 	j = jobOn(t, config, all...)
-	vuln := decoded[vulnFacts](t, j.ticket.Steps[stepVuln].Facts)
-	if vuln.Omitted == 0 || vuln.Count != len(all) || vuln.Low != 2500 || len(j.ticket.Steps[stepVuln].Facts) > maxFacts {
-		t.Fatalf("%d findings, %d left out, in %d bytes", vuln.Count, vuln.Omitted, len(j.ticket.Steps[stepVuln].Facts))
+	vuln := decoded[vulnFacts](t, j.ticket.Steps[client.StepVuln].Facts)
+	if vuln.Omitted == 0 || vuln.Count != len(all) || vuln.Low != 2500 || len(j.ticket.Steps[client.StepVuln].Facts) > maxFacts {
+		t.Fatalf("%d findings, %d left out, in %d bytes", vuln.Count, vuln.Omitted, len(j.ticket.Steps[client.StepVuln].Facts))
 	}
 	got, err = j.intel(t.Context())
 	facts := decoded[intelFacts](t, got.Facts)
-	if err != nil || got.State != stateChecked || !facts.KEV || facts.EPSS != 0.91 || facts.EPSSID != "CVE-2020-0001" ||
+	if err != nil || got.State != client.StateVulnCheckDone || !facts.KEV || facts.EPSS != 0.91 || facts.EPSSID != "CVE-2020-0001" ||
 		facts.KEVDate != "2026-11-27" || facts.EPSSDate != "2026-11-01" || fmt.Sprint(facts.KEVIDs, facts.Old) != "[CVE-2020-0009] [epss]" ||
 		facts.Findings[0].EPSS != 0.91 || len(got.Facts) > maxFacts {
 		facts.Findings = nil
 		t.Errorf("intel: %+v, %v", facts, err)
 	}
-	j.ticket.Steps[stepIntel] = client.Step{State: stateChecked, Facts: got.Facts}
+	j.ticket.Steps[client.StepIntel] = client.Step{State: client.StateVulnCheckDone, Facts: got.Facts}
 	got, err = j.assess(t.Context())
 	if want := "high risk: kev (kev is true, CVE-2020-0009); epss >= 0.5 (epss is 0.91 of CVE-2020-0001)"; err != nil || got.Summary != want {
 		t.Errorf("assessed: %s, %v", got.Summary, err)
 	}
-	j.ticket.Steps[stepAssess] = client.Step{State: got.State, Facts: got.Facts, Summary: got.Summary}
+	j.ticket.Steps[client.StepAssess] = client.Step{State: got.State, Facts: got.Facts, Summary: got.Summary}
 	words := strings.Join(Why(j.ticket).Words, "\n")
 	for _, want := range []string{"yes  kev (kev is true, CVE-2020-0009)", "KEV of 2026-11-27, EPSS of 2026-11-01.", "It was old then: epss."} {
 		if !strings.Contains(words, want) {
@@ -353,10 +353,10 @@ func TestANotificationFitsTheAPIsLimits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j.ticket.Steps[stepAssess] = client.Step{State: out.State, Facts: out.Facts}
+		j.ticket.Steps[client.StepAssess] = client.Step{State: out.State, Facts: out.Facts}
 		n, err := j.notification()
 		if err != nil || n.Title == "" || n.Text == "" || len(n.Title) > maxTitle || len(n.Text) > maxText || len(n.Facts) > maxFacts ||
-			strings.ContainsAny(n.Title, "\n\x1b") || strings.Contains(n.Text, "\x1b") || !utf8.ValidString(n.Title+n.Text) || n.Severity != "critical" {
+			strings.ContainsAny(n.Title, "\n\x1b") || strings.Contains(n.Text, "\x1b") || !utf8.ValidString(n.Title+n.Text) || n.Severity != client.SeverityCritical {
 			t.Errorf("%s: %q, %d bytes, %v", name, n.Title, len(n.Text), err)
 		}
 		if (name == "empty" || name == "short") && strings.Contains(n.Text, "more") {

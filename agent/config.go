@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/picketd/picket/agent/strict"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 const defaultConfigFile = "/etc/picket/agent.toml"
@@ -86,7 +87,7 @@ func DefaultConfig() Config {
 		return StepConfig{Timeout: strict.Duration(timeout), Retries: 2, Backoff: strict.Duration(time.Second)}
 	}
 	return Config{
-		Flow: flowName,
+		Flow: client.FlowAssetInference,
 		Step: StepsConfig{
 			Online: OnlineConfig{StepConfig: step(5 * time.Second), TCP: []int{22, 80, 443, 445, 3389}, Refused: refusedOffline},
 			Vuln:   VulnConfig{StepConfig: step(30 * time.Minute)},

@@ -12,16 +12,7 @@ import (
 
 	"github.com/picketd/picket/agent/findings"
 	"github.com/picketd/picket/agent/strict"
-)
-
-// The only flow, its steps, and the call that stands beside them.
-const (
-	flowName   = "asset-inference"
-	stepOnline = "online"
-	stepVuln   = "vuln"
-	stepIntel  = "intel"
-	stepAssess = "assess"
-	callNotify = "notify"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // What a refused connection means.
@@ -29,8 +20,6 @@ const (
 	refusedOffline = "offline"
 	refusedOnline  = "online"
 )
-
-var severities = []string{"info", "low", "medium", "high", "critical"}
 
 // plan is a configuration with everything compiled that stands in it as text.
 type plan struct {
@@ -69,7 +58,7 @@ func (k *checker) alone(table, beside string, keys ...string) {
 func (c Config) compile(lines map[string]int) (*plan, []strict.Problem) {
 	k := &checker{lines: lines}
 	p := &plan{}
-	k.demand(c.Flow == flowName, "flow", "is not known: the only flow is %q", flowName)
+	k.demand(c.Flow == client.FlowAssetInference, "flow", "is not known: the only flow is %q", client.FlowAssetInference)
 	c.compileOnline(k, p)
 	c.compileVuln(k, p)
 	c.compileIntel(k, p)
@@ -82,7 +71,7 @@ func (c Config) compile(lines map[string]int) (*plan, []strict.Problem) {
 	n := c.Notification
 	p.title = k.text("notification.title", n.Title)
 	p.text = k.text("notification.text", n.Text)
-	k.demand(slices.Contains(severities, n.Severity), "notification.severity", "must be one of %s", strings.Join(severities, ", "))
+	k.demand(slices.Contains(client.Severities(), n.Severity), "notification.severity", "must be one of %s", strings.Join(client.Severities(), ", "))
 	return p, k.problems
 }
 

@@ -23,7 +23,9 @@ func hasDelivery(t client.Ticket, statuses ...string) bool {
 }
 
 // wasTold says whether there is a receipt: somebody has got the notification.
-func wasTold(t client.Ticket) bool { return t.Notification != nil && hasDelivery(t, "sent") }
+func wasTold(t client.Ticket) bool {
+	return t.Notification != nil && hasDelivery(t, client.DeliverySent)
+}
 
 // deliveries says how it stands with each channel.
 func deliveries(t client.Ticket) string {
@@ -49,7 +51,7 @@ func failed(t client.Ticket) string {
 		return t.Failure.Step + ": " + t.Failure.Error
 	case t.Notification != nil && !wasTold(t):
 		return "people were not told (" + deliveries(t) + ")"
-	case hasDelivery(t, "dead"):
+	case hasDelivery(t, client.DeliveryDead):
 		return "not all were told (" + deliveries(t) + ")"
 	}
 	return orElse(t.Summary, "nothing says why; picket ticket history may")

@@ -13,10 +13,10 @@ import (
 func TestTheReasonOfFailedIsWhatRefused(t *testing.T) {
 	t.Parallel()
 	for want, delivery := range map[string]map[string]client.Delivery{
-		"people were not told (ops: dead: HTTP 400 from https://h)":          {"ops": {Status: "dead", Error: "HTTP 400 from https://h"}},
-		"not all were told (mail: sent; ops: dead: HTTP 400 from https://h)": {"ops": {Status: "dead", Error: "HTTP 400 from https://h"}, "mail": {Status: "sent"}},
+		"people were not told (ops: dead: HTTP 400 from https://h)":          {"ops": {Status: client.DeliveryDead, Error: "HTTP 400 from https://h"}},
+		"not all were told (mail: sent; ops: dead: HTTP 400 from https://h)": {"ops": {Status: client.DeliveryDead, Error: "HTTP 400 from https://h"}, "mail": {Status: client.DeliverySent}},
 	} {
-		ticket := client.Ticket{State: stateFailed, Summary: "high risk: kev", Notification: &client.Notification{}, Delivery: delivery}
+		ticket := client.Ticket{State: client.StateFailed, Summary: "high risk: kev", Notification: &client.Notification{}, Delivery: delivery}
 		if got := failed(ticket); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}

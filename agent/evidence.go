@@ -112,7 +112,7 @@ type evidence struct {
 // evidenceOf reads a ticket.
 func evidenceOf(t client.Ticket) (evidence, error) {
 	e := evidence{asset: t.Asset, task: t.Task}
-	step, ok := t.Steps[stepVuln]
+	step, ok := t.Steps[client.StepVuln]
 	if !ok {
 		return e, errors.New("the step vuln is not recorded")
 	}
@@ -122,7 +122,7 @@ func evidenceOf(t client.Ticket) (evidence, error) {
 	}
 	e.figures, e.findings, e.digest, e.notes = f.figures, f.Findings, f.Digest, f.Notes
 	e.left, e.omitted, e.unlisted = f.Omitted, append(f.OmittedCVEs.list(), f.OmittedIDs...), f.Unlisted
-	if step, ok := t.Steps[stepIntel]; ok {
+	if step, ok := t.Steps[client.StepIntel]; ok {
 		facts, err := readIntelFacts(step.Facts)
 		if err != nil {
 			return e, fmt.Errorf("cannot use the recorded facts of intel: %w", err)
@@ -153,7 +153,7 @@ func (e *evidence) take(facts intelFacts) {
 		}
 		e.weigh(f)
 		old := e.findings[i]
-		if slices.Index(severities, old.Severity) > slices.Index(severities, f.Severity) {
+		if slices.Index(client.Severities(), old.Severity) > slices.Index(client.Severities(), f.Severity) {
 			f.Severity = old.Severity
 		}
 		f.CVSS, f.EPSS, f.KEV = max(f.CVSS, old.CVSS), max(f.EPSS, old.EPSS), f.KEV || old.KEV

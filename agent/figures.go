@@ -13,6 +13,7 @@ import (
 
 	"github.com/picketd/picket/agent/findings"
 	"github.com/picketd/picket/agent/plain"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // figures sum up all findings, those too for which the facts have no room.
@@ -139,7 +140,7 @@ func readFigures(m members) (f figureForm, err error) {
 // severity's number is told have no score.
 func (f *figures) graver(o figures) {
 	all := 0
-	for _, severity := range append(severities, "unknown") {
+	for _, severity := range append(client.Severities(), "unknown") {
 		if n := *o.of(severity); n > *f.of(severity) {
 			*f.of(severity) = n
 			if o.MaxCVSS == 0 {

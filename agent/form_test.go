@@ -48,7 +48,7 @@ func TestWhatAProgramWritesIsReadStrictly(t *testing.T) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
-	own := result{State: stateChecked, Facts: []byte(`{"findings": [], "error": "no route"}`)}
+	own := result{State: client.StateVulnCheckDone, Facts: []byte(`{"findings": [], "error": "no route"}`)}
 	if _, err := ownVuln(own, nil); err == nil || err.Error() != "its facts tell of an error: no route" {
 		t.Errorf("facts with an error: %v", err)
 	}
@@ -121,7 +121,7 @@ func TestNothingIsLostBehindTheEndOfAList(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		j.ticket.Steps[stepAssess] = client.Step{State: got.State, Facts: got.Facts}
+		j.ticket.Steps[client.StepAssess] = client.Step{State: got.State, Facts: got.Facts}
 		if words := strings.Join(Why(j.ticket).Words, "\n"); !strings.Contains(words, " of 2501 findings are not in it") {
 			t.Errorf("%q is explained without what is not in the list:\n%s", condition, words)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/picketd/picket/agent/findings"
 	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/agent/strict"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // oldCatalogue is the age from which a catalogue is warned about: CISA adds to its own several times a week, FIRST publishes
@@ -122,7 +123,7 @@ func (j *job) intel(ctx context.Context) (result, error) {
 	}
 	f.Findings, f.Omitted = fitting(all, maxAnnotated)
 	facts, err := plain.JSON(f)
-	return result{stateChecked, facts, f.sentence()}, err
+	return result{client.StateVulnCheckDone, facts, f.sentence()}, err
 }
 
 // readIntelFacts reads what the step intel says, which a command may have written.

@@ -83,15 +83,15 @@ func (j *job) advance() error {
 		c := j.a.config.Step
 		var err error
 		switch j.ticket.State {
-		case stateInit:
-			err = j.perform(stepOnline, c.Online.StepConfig, j.online)
-		case stateOnline:
-			err = j.perform(stepVuln, c.Vuln.StepConfig, j.vuln)
-		case stateChecked:
+		case client.StateInit:
+			err = j.perform(client.StepOnline, c.Online.StepConfig, j.online)
+		case client.StateAssetOnline:
+			err = j.perform(client.StepVuln, c.Vuln.StepConfig, j.vuln)
+		case client.StateVulnCheckDone:
 			err = j.judge()
-		case stateHighRisk:
+		case client.StateHighRiskFound:
 			err = j.notify()
-		case stateOffline, stateTelling, stateTold:
+		case client.StateAssetOffline, client.StateNotifying, client.StateNotified:
 			err = j.finish()
 		default:
 			return nil
@@ -112,20 +112,20 @@ func (j *job) online(ctx context.Context) (result, error) {
 // judge asks for intelligence where it is needed and is not recorded, else assesses.
 func (j *job) judge() error {
 	c := j.a.config.Step
-	if _, ok := j.ticket.Steps[stepIntel]; !ok && j.a.config.hasIntel() {
+	if _, ok := j.ticket.Steps[client.StepIntel]; !ok && j.a.config.hasIntel() {
 		e, err := evidenceOf(j.ticket)
 		needed := false
 		if err == nil {
 			needed, _, err = j.needsIntel(e)
 		}
 		if err != nil {
-			return j.fail(j.lease.ctx, stepIntel, err)
+			return j.fail(j.lease.ctx, client.StepIntel, err)
 		}
 		if needed {
-			return j.perform(stepIntel, c.Intel.StepConfig, j.intel)
+			return j.perform(client.StepIntel, c.Intel.StepConfig, j.intel)
 		}
 	}
-	return j.perform(stepAssess, c.Assess.StepConfig, j.assess)
+	return j.perform(client.StepAssess, c.Assess.StepConfig, j.assess)
 }
 
 // perform does a step, records what came of it, and tries again what failed.
@@ -234,7 +234,7 @@ func (j *job) fail(ctx context.Context, step string, cause error) error {
 func (j *job) notify() error {
 	n, err := j.notification()
 	if err != nil {
-		return j.fail(j.lease.ctx, callNotify, err)
+		return j.fail(j.lease.ctx, client.CallNotify, err)
 	}
 	var r client.NotificationResponse
 	err = j.follow(j.lease.ctx, func(ctx context.Context) (err error) {
@@ -242,7 +242,7 @@ func (j *job) notify() error {
 		return err
 	})
 	if p, ok := errors.AsType[*client.Problem](err); ok && !IsLost(p.Code) && !transient(err) {
-		return j.fail(j.lease.ctx, callNotify, err)
+		return j.fail(j.lease.ctx, client.CallNotify, err)
 	}
 	if err != nil {
 		return err
@@ -255,9 +255,9 @@ func (j *job) notify() error {
 
 // finish ends ticket and claim. In NOTIFYING the receipts finish the ticket.
 func (j *job) finish() error {
-	summary := j.ticket.Steps[stepAssess].Summary
-	if j.ticket.State == stateOffline {
-		summary = orElse(j.ticket.Steps[stepOnline].Summary, "offline")
+	summary := j.ticket.Steps[client.StepAssess].Summary
+	if j.ticket.State == client.StateAssetOffline {
+		summary = orElse(j.ticket.Steps[client.StepOnline].Summary, "offline")
 	}
 	var t client.Ticket
 	err := j.follow(j.lease.ctx, func(ctx context.Context) (err error) {

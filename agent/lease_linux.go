@@ -49,16 +49,15 @@ func (l *lease) lost() bool {
 // firstLook bounds the call that tells when the trust in a new claim ends.
 const firstLook = 5 * time.Second
 
-// hold begins a lease. The margin is what lies between the end of trust and the end of the lock. A sign of life goes out three
-// times in a heartbeat.
-func hold(parent context.Context, cl *client.Client, claim client.Claim, margin, heartbeat time.Duration) (*lease, error) {
+// hold begins a lease. A sign of life goes out three times in a heartbeat.
+func hold(parent context.Context, cl *client.Client, claim client.Claim, heartbeat time.Duration) (*lease, error) {
 	ctx, cancel := context.WithTimeout(parent, firstLook)
 	first := Look(ctx, cl, claim.ID, 0) // the answer to a claim does not tell when the trust began
 	cancel()
 	switch {
 	case first.Lost != "":
 		return nil, &LostError{Reason: first.Lost}
-	case first.Deadline == 0:
+	case first.Trust.Until == 0:
 		return nil, &LostError{Reason: orElse(Away(first.Err), "the daemon does not answer")}
 	}
 	alarm, err := NewAlarm()
@@ -69,19 +68,19 @@ func hold(parent context.Context, cl *client.Client, claim client.Claim, margin,
 	l.expect(0)
 	l.ctx, l.cancel = context.WithCancelCause(parent)
 	sights := make(chan Sight)
-	l.ended.Go(func() { Watch(l.ctx, cl, claim.ID, first.Deadline, sights) })
+	l.ended.Go(func() { Watch(l.ctx, cl, claim.ID, first.Trust.Until, sights) })
 	l.ended.Go(func() {
 		defer alarm.Stop()
-		l.attend(alarm, first.Deadline, margin, sights)
+		l.attend(alarm, first.Trust, sights)
 	})
 	l.ended.Go(func() { l.beat(cl, claim.ID, heartbeat/3) })
 	return l, nil
 }
 
 // attend follows what the daemon says. After every event the deadline is looked at first: this process may have stood still.
-func (l *lease) attend(alarm *Alarm, deadline, margin time.Duration, sights <-chan Sight) {
+func (l *lease) attend(alarm *Alarm, trust client.Trust, sights <-chan Sight) {
 	for {
-		alarm.Set(deadline)
+		alarm.Set(trust.Until)
 		var s Sight
 		select {
 		case <-l.ctx.Done():
@@ -96,13 +95,13 @@ func (l *lease) attend(alarm *Alarm, deadline, margin time.Duration, sights <-ch
 		lost := s.Lost
 		now := Boottime()
 		switch {
-		case lost != "", now >= deadline:
-			l.cancel(&LostError{lost, min(now, deadline) + margin*2/3})
+		case lost != "", now >= trust.Until:
+			l.cancel(&LostError{lost, trust.KillAt(now)})
 			return
 		case s.Released: // by the work itself: it may go on without it
 			return
 		}
-		deadline = max(deadline, s.Deadline)
+		trust = trust.Later(s.Trust)
 	}
 }
 

@@ -21,16 +21,16 @@ func TestFixAndLinkAreShownAndSent(t *testing.T) {
 	j := jobOn(t, "[step.assess]\nhigh_risk = \"any(findings, .fixed_in != '')\"",
 		findings.Finding{ID: "CVE-2021-44228", Severity: "critical", CVSS: 10, Package: "log4j-core 2.14.1", FixedIn: "2.17.1", URL: link})
 	out, err := j.assess(t.Context())
-	if err != nil || out.State != stateHighRisk {
+	if err != nil || out.State != client.StateHighRiskFound {
 		t.Fatalf("%+v, %v", out, err)
 	}
-	j.ticket.Steps[stepAssess] = client.Step{State: out.State, Facts: out.Facts}
-	j.ticket.Steps[stepIntel] = client.Step{Facts: []byte(`{"findings": [{"id": "CVE-2021-44228", "severity": "critical", "package": "log4j-core 2.14.1", "kev": true}]}`)}
+	j.ticket.Steps[client.StepAssess] = client.Step{State: out.State, Facts: out.Facts}
+	j.ticket.Steps[client.StepIntel] = client.Step{Facts: []byte(`{"findings": [{"id": "CVE-2021-44228", "severity": "critical", "package": "log4j-core 2.14.1", "kev": true}]}`)}
 	n, err := j.notification() // what a program says of a finding takes nothing away
 	if err != nil || !strings.Contains(n.Text, " in log4j-core 2.14.1, fixed in 2.17.1\n  "+link) {
 		t.Errorf("the text is %q, error %v", n.Text, err)
 	}
-	for _, facts := range []string{string(n.Facts), string(out.Facts), string(j.ticket.Steps[stepVuln].Facts)} {
+	for _, facts := range []string{string(n.Facts), string(out.Facts), string(j.ticket.Steps[client.StepVuln].Facts)} {
 		if !strings.Contains(facts, `"fixed_in":"2.17.1","url":"`+link+`"`) {
 			t.Errorf("neither is in %s", facts)
 		}
@@ -78,7 +78,7 @@ func TestReportThatLeavesSomethingOpenSaysSo(t *testing.T) {
 	if err != nil || !strings.HasPrefix(out.Summary, "nothing found; "+note) || decoded[vulnFacts](t, out.Facts).Notes[0] != note {
 		t.Errorf("%+v, %v", out, err)
 	}
-	j.ticket.Steps[stepVuln] = client.Step{State: out.State, Facts: out.Facts}
+	j.ticket.Steps[client.StepVuln] = client.Step{State: out.State, Facts: out.Facts}
 	if out, err = j.assess(t.Context()); err != nil || !strings.HasPrefix(out.Summary, "no high risk: nothing found; "+note) {
 		t.Errorf("the verdict is %q, error %v", out.Summary, err)
 	}

@@ -53,10 +53,10 @@ func (j *job) notification() (client.NotificationRequest, error) {
 	}
 	v := announced{values: j.values(), figures: e.figures, Findings: e.findings, Brief: e.brief()}
 	var f assessFacts
-	if err := json.Unmarshal(j.ticket.Steps[stepAssess].Facts, &f); err == nil && f.Condition != "" {
+	if err := json.Unmarshal(j.ticket.Steps[client.StepAssess].Facts, &f); err == nil && f.Condition != "" {
 		v.Because = f.reasons()
 	} else {
-		v.Because = j.ticket.Steps[stepAssess].Summary // a command has decided
+		v.Because = j.ticket.Steps[client.StepAssess].Summary // a command has decided
 	}
 	text, err := fittingText(j.a.plan.text, v)
 	if err != nil {

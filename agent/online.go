@@ -19,19 +19,7 @@ import (
 	"time"
 
 	"github.com/picketd/picket/agent/plain"
-)
-
-// The states to which the steps lead.
-const (
-	stateInit     = "INIT"
-	stateOnline   = "ASSET_ONLINE"
-	stateOffline  = "ASSET_OFFLINE"
-	stateChecked  = "VULN_CHECK_DONE"
-	stateHighRisk = "HIGH_RISK_FOUND"
-	stateTelling  = "NOTIFYING"
-	stateTold     = "NOTIFIED"
-	stateFinished = "FINISHED"
-	stateFailed   = "FAILED"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // Bounds of the built-in check.
@@ -184,17 +172,17 @@ func (f onlineFacts) result(c OnlineConfig, trouble error) (result, error) {
 	echoed := f.Echo != nil && *f.Echo
 	switch {
 	case len(f.Open) > 0:
-		return result{stateOnline, facts, onPorts(f.Open) + map[bool]string{true: " is open", false: " are open"}[len(f.Open) == 1]}, nil
+		return result{client.StateAssetOnline, facts, onPorts(f.Open) + map[bool]string{true: " is open", false: " are open"}[len(f.Open) == 1]}, nil
 	case echoed:
-		return result{stateOnline, facts, "ICMP is answered"}, nil
+		return result{client.StateAssetOnline, facts, "ICMP is answered"}, nil
 	case len(f.Refused) > 0 && c.Refused == refusedOnline:
-		return result{stateOnline, facts, onPorts(f.Refused) + " refused the connection, so something is there"}, nil
+		return result{client.StateAssetOnline, facts, onPorts(f.Refused) + " refused the connection, so something is there"}, nil
 	case trouble != nil:
 		return result{}, blame(fmt.Errorf("cannot tell whether the asset is online: %w", trouble))
 	case len(f.Refused) > 0:
-		return result{stateOffline, facts, fmt.Sprintf("no port is open, %s refused", onPorts(f.Refused))}, nil
+		return result{client.StateAssetOffline, facts, fmt.Sprintf("no port is open, %s refused", onPorts(f.Refused))}, nil
 	}
-	return result{stateOffline, facts, "nothing answers"}, nil
+	return result{client.StateAssetOffline, facts, "nothing answers"}, nil
 }
 
 func onPorts(ports []int) string {

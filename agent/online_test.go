@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/picketd/picket/agent/strict"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 func TestOnline(t *testing.T) {
@@ -34,14 +35,14 @@ func TestOnline(t *testing.T) {
 		refused        string
 		state, summary string
 	}{
-		{"127.0.0.1", c.TCP, refusedOffline, stateOnline, fmt.Sprintf("port %d is open", open)},
-		{"127.0.0.1", []int{1}, refusedOffline, stateOffline, "no port is open, port 1 refused"},
-		{"127.0.0.1", []int{1, 2}, refusedOnline, stateOnline, "ports 1, 2 refused the connection, so something is there"},
-		{"127.0.0.1", []int{1}, refusedOnline, stateOnline, "port 1 refused the connection, so something is there"},
-		{fmt.Sprintf("127.0.0.1:%d", open), []int{1}, refusedOffline, stateOnline, fmt.Sprintf("port %d is open", open)},
-		{fmt.Sprintf("http://127.0.0.1:%d/login", open), []int{1}, refusedOffline, stateOnline, fmt.Sprintf("port %d is open", open)},
-		{"127.0.0.1:1", c.TCP, refusedOffline, stateOffline, "no port is open, port 1 refused"},
-		{"localhost", c.TCP, refusedOffline, stateOnline, fmt.Sprintf("port %d is open", open)},
+		{"127.0.0.1", c.TCP, refusedOffline, client.StateAssetOnline, fmt.Sprintf("port %d is open", open)},
+		{"127.0.0.1", []int{1}, refusedOffline, client.StateAssetOffline, "no port is open, port 1 refused"},
+		{"127.0.0.1", []int{1, 2}, refusedOnline, client.StateAssetOnline, "ports 1, 2 refused the connection, so something is there"},
+		{"127.0.0.1", []int{1}, refusedOnline, client.StateAssetOnline, "port 1 refused the connection, so something is there"},
+		{fmt.Sprintf("127.0.0.1:%d", open), []int{1}, refusedOffline, client.StateAssetOnline, fmt.Sprintf("port %d is open", open)},
+		{fmt.Sprintf("http://127.0.0.1:%d/login", open), []int{1}, refusedOffline, client.StateAssetOnline, fmt.Sprintf("port %d is open", open)},
+		{"127.0.0.1:1", c.TCP, refusedOffline, client.StateAssetOffline, "no port is open, port 1 refused"},
+		{"localhost", c.TCP, refusedOffline, client.StateAssetOnline, fmt.Sprintf("port %d is open", open)},
 		{"no host at all", c.TCP, refusedOffline, "", "cannot tell whether the asset is online: its name cannot be resolved"},
 		{"0.0.0.0", c.TCP, refusedOnline, "", "cannot tell whether the asset is online: 0.0.0.0: it is no machine's address"},
 		{"host.invalid", c.TCP, refusedOnline, "", "cannot tell whether the asset is online: its name cannot be resolved"},
@@ -80,14 +81,14 @@ func TestSilenceIsOfflineAndTroubleIsNot(t *testing.T) {
 		}
 	}
 	f := onlineFacts{Silent: []int{22}}
-	if got, err := f.result(OnlineConfig{}, nil); err != nil || got.State != stateOffline {
+	if got, err := f.result(OnlineConfig{}, nil); err != nil || got.State != client.StateAssetOffline {
 		t.Errorf("silence: %+v, %v", got, err)
 	}
 	if got, err := f.result(OnlineConfig{}, syscall.ENETUNREACH); !errors.Is(err, syscall.ENETUNREACH) {
 		t.Errorf("no route: %+v, %v", got, err)
 	}
 	f.Open = []int{22}
-	if got, err := f.result(OnlineConfig{}, syscall.ENETUNREACH); err != nil || got.State != stateOnline {
+	if got, err := f.result(OnlineConfig{}, syscall.ENETUNREACH); err != nil || got.State != client.StateAssetOnline {
 		t.Errorf("one port open: %+v, %v", got, err)
 	}
 }
@@ -122,11 +123,11 @@ func TestOfflineIsWhatWasAskedInFull(t *testing.T) {
 		state, address string
 		says           string
 	}{
-		"a slow resolver":           {named(2*leastAsked, "127.0.0.2"), stateOnline, "127.0.0.2", ""},
-		"the first address is dead": {named(0, "127.0.0.1", "127.0.0.2"), stateOnline, "127.0.0.2", ""},
-		"none answers":              {named(0, "127.0.0.1", "127.0.0.3"), stateOffline, "127.0.0.1", ""},
+		"a slow resolver":           {named(2*leastAsked, "127.0.0.2"), client.StateAssetOnline, "127.0.0.2", ""},
+		"the first address is dead": {named(0, "127.0.0.1", "127.0.0.2"), client.StateAssetOnline, "127.0.0.2", ""},
+		"none answers":              {named(0, "127.0.0.1", "127.0.0.3"), client.StateAssetOffline, "127.0.0.1", ""},
 		"one cannot be asked":       {named(0, "127.0.0.1", "255.255.255.255"), "", "", "cannot tell whether the asset is online: 255.255.255.255: "},
-		"one cannot, another is on": {named(0, "255.255.255.255", "127.0.0.2"), stateOnline, "127.0.0.2", ""},
+		"one cannot, another is on": {named(0, "255.255.255.255", "127.0.0.2"), client.StateAssetOnline, "127.0.0.2", ""},
 		"more than are asked":       {named(0, "127.0.0.3", "127.0.0.4", "127.0.0.5", "127.0.0.6", "127.0.0.7", "127.0.0.8", "127.0.0.9", "127.0.0.10", "127.0.0.11"), "", "", "cannot tell whether the asset is online: its name has 9 addresses, and 8 were asked"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -53,7 +53,7 @@ func (j *job) alreadyTold(ctx context.Context, e evidence, facts json.RawMessage
 			break // or an agent of another kind assessed it: nobody knows what was there
 		}
 		var then assessFacts
-		_ = json.Unmarshal(t.Steps[stepAssess].Facts, &then)
+		_ = json.Unmarshal(t.Steps[client.StepAssess].Facts, &then)
 		if n := t.Notification; n != nil {
 			for name := range t.Delivery {
 				meant[name] = true
@@ -62,7 +62,7 @@ func (j *job) alreadyTold(ctx context.Context, e evidence, facts json.RawMessage
 				break
 			}
 			for name, d := range t.Delivery {
-				has[name] = has[name] || d.Status == "sent"
+				has[name] = has[name] || d.Status == client.DeliverySent
 			}
 			if wasTold(t) && told == nil {
 				told = &toldBy{Ticket: t.ID, At: n.At, Repeat: inDays(repeat)}
@@ -124,13 +124,15 @@ func (j *job) assessedSince(ctx context.Context, oldest time.Time) ([]client.Tic
 			return nil, err
 		}
 		for _, t := range page.Tickets {
-			if _, assessed := t.Steps[stepAssess]; assessed && t.ID != j.ticket.ID && t.UpdatedAt.After(oldest) {
+			if _, assessed := t.Steps[client.StepAssess]; assessed && t.ID != j.ticket.ID && t.UpdatedAt.After(oldest) {
 				all = append(all, t)
 			}
 		}
 		// The one written last comes first.
 		if cursor = page.Cursor; cursor == "" || page.Tickets[len(page.Tickets)-1].UpdatedAt.Before(oldest) {
-			slices.SortStableFunc(all, func(a, b client.Ticket) int { return b.Steps[stepAssess].At.Compare(a.Steps[stepAssess].At) })
+			slices.SortStableFunc(all, func(a, b client.Ticket) int {
+				return b.Steps[client.StepAssess].At.Compare(a.Steps[client.StepAssess].At)
+			})
 			return all, nil
 		}
 	}
@@ -174,7 +176,7 @@ func worse(now, before evidence) bool {
 
 // graver says whether a finding has become more severe.
 func graver(now, before findings.Finding) bool {
-	return slices.Index(severities, now.Severity) > slices.Index(severities, before.Severity) || now.CVSS > before.CVSS ||
+	return slices.Index(client.Severities(), now.Severity) > slices.Index(client.Severities(), before.Severity) || now.CVSS > before.CVSS ||
 		now.KEV && !before.KEV
 }
 

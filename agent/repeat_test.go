@@ -114,7 +114,7 @@ func TestPeopleAreToldAgainOfWhatIsNew(t *testing.T) {
 					told = old.ticket.ID
 					old.ticket.Notification = &client.Notification{At: at}
 					old.ticket.Delivery = map[string]client.Delivery{"ops": {Status: s.status}}
-				} else if got.State == stateHighRisk {
+				} else if got.State == client.StateHighRiskFound {
 					addition, err := plain.JSON(map[string]any{"told_by": toldBy{Ticket: told}})
 					if err != nil {
 						t.Fatal(err)
@@ -124,7 +124,7 @@ func TestPeopleAreToldAgainOfWhatIsNew(t *testing.T) {
 					}
 				}
 				old.ticket.UpdatedAt = at
-				old.ticket.Steps[stepAssess] = client.Step{State: got.State, Facts: got.Facts, At: at}
+				old.ticket.Steps[client.StepAssess] = client.Step{State: got.State, Facts: got.Facts, At: at}
 				known = append(past{old.ticket}, known...)
 			}
 			j := jobOn(t, config, c.now...)
@@ -137,7 +137,7 @@ func TestPeopleAreToldAgainOfWhatIsNew(t *testing.T) {
 			if f := decoded[assessFacts](t, got.Facts); f.ToldBy != nil {
 				by = f.ToldBy.Ticket
 			}
-			if want := c.by; by != want && by != "web-01/"+want || (want == "") != (got.State == stateHighRisk) {
+			if want := c.by; by != want && by != "web-01/"+want || (want == "") != (got.State == client.StateHighRiskFound) {
 				t.Errorf("it is %s, told by %q, want %q", got.State, by, want)
 			}
 		})
@@ -167,11 +167,11 @@ func TestWhatIsOpenIsToldAgain(t *testing.T) {
 		}
 		at := redis.Add(-time.Duration(days) * 24 * time.Hour)
 		j.ticket.Task, j.ticket.ID, j.ticket.UpdatedAt = task, "web-01/"+task, at
-		j.ticket.Steps[stepAssess] = client.Step{State: got.State, Facts: got.Facts, At: at}
+		j.ticket.Steps[client.StepAssess] = client.Step{State: got.State, Facts: got.Facts, At: at}
 		j.ticket.Notification, j.ticket.Delivery = &client.Notification{At: at}, delivery
 		return j.ticket
 	}
-	sent, dead := client.Delivery{Status: "sent"}, client.Delivery{Status: "dead"}
+	sent, dead := client.Delivery{Status: client.DeliverySent}, client.Delivery{Status: client.DeliveryDead}
 	first := ticket("t0", 2, nil, map[string]client.Delivery{"ops": sent, "mail": dead, "gone": dead})
 	second := ticket("t1", 1, &toldBy{Ticket: "web-01/t0", Open: []string{"mail"}}, map[string]client.Delivery{"mail": sent})
 	for name, c := range map[string]struct {
@@ -179,11 +179,11 @@ func TestWhatIsOpenIsToldAgain(t *testing.T) {
 		state string
 		open  []string
 	}{
-		"one channel is open":            {past{first}, stateHighRisk, []string{"mail"}},
-		"it was told since":              {past{second, first}, stateFinished, nil},
-		"by this host's clock, long ago": {past{ticket("t0", 6, nil, map[string]client.Delivery{"ops": sent})}, stateFinished, nil},
-		"the other is too old":           {past{ticket("t1", 1, &toldBy{Ticket: "web-01/t0", On: []string{"ops"}}, map[string]client.Delivery{"mail": sent}), ticket("t0", 8, nil, map[string]client.Delivery{"ops": sent})}, stateHighRisk, []string{"ops"}},
-		"too long ago":                   {past{ticket("t0", 8, nil, map[string]client.Delivery{"ops": sent})}, stateHighRisk, nil},
+		"one channel is open":            {past{first}, client.StateHighRiskFound, []string{"mail"}},
+		"it was told since":              {past{second, first}, client.StateFinished, nil},
+		"by this host's clock, long ago": {past{ticket("t0", 6, nil, map[string]client.Delivery{"ops": sent})}, client.StateFinished, nil},
+		"the other is too old":           {past{ticket("t1", 1, &toldBy{Ticket: "web-01/t0", On: []string{"ops"}}, map[string]client.Delivery{"mail": sent}), ticket("t0", 8, nil, map[string]client.Delivery{"ops": sent})}, client.StateHighRiskFound, []string{"ops"}},
+		"too long ago":                   {past{ticket("t0", 8, nil, map[string]client.Delivery{"ops": sent})}, client.StateHighRiskFound, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -194,7 +194,7 @@ func TestWhatIsOpenIsToldAgain(t *testing.T) {
 			if err != nil || got.State != c.state {
 				t.Fatalf("it is %+v, %v", got, err)
 			}
-			j.ticket.Steps[stepAssess] = client.Step{State: got.State, Facts: got.Facts}
+			j.ticket.Steps[client.StepAssess] = client.Step{State: got.State, Facts: got.Facts}
 			if n, err := j.notification(); err != nil || !slices.Equal(n.Channels, c.open) {
 				t.Errorf("it is told on %v, %v", n.Channels, err)
 			}

@@ -6,6 +6,8 @@ package agent
 import (
 	"fmt"
 	"time"
+
+	"github.com/picketd/picket/sockapi/client"
 )
 
 const (
@@ -37,13 +39,13 @@ func (j *job) tried(step string) bool {
 func (j *job) retries(step string) int {
 	c := j.a.config.Step
 	switch step {
-	case stepOnline:
+	case client.StepOnline:
 		return c.Online.Retries
-	case stepVuln:
+	case client.StepVuln:
 		return c.Vuln.Retries
-	case stepIntel:
+	case client.StepIntel:
 		return c.Intel.Retries
-	case stepAssess:
+	case client.StepAssess:
 		return c.Assess.Retries
 	}
 	return 0 // notify, which has none: its failure is of the configuration

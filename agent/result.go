@@ -81,16 +81,16 @@ func (r *Result) describe(t client.Ticket) {
 		return
 	}
 	r.Asset, r.Ticket, r.State, r.Summary = t.Asset, t.ID, t.State, t.Summary
-	assess := t.Steps[stepAssess]
+	assess := t.Steps[client.StepAssess]
 	r.Summary = orElse(r.Summary, assess.Summary)
 	var f assessFacts
 	_ = json.Unmarshal(assess.Facts, &f) // a command's may be of another form
-	r.HighRisk = assess.State == stateHighRisk || f.ToldBy != nil
+	r.HighRisk = assess.State == client.StateHighRiskFound || f.ToldBy != nil
 	r.Told = wasTold(t)
 	if f.ToldBy != nil {
 		r.ToldBy = f.ToldBy.Ticket
 	}
-	if t.State == stateFailed {
+	if t.State == client.StateFailed {
 		r.Error = plain.Line("the ticket is FAILED: "+failed(t), 0)
 	}
 }
@@ -104,7 +104,7 @@ func isForAll(err error) bool {
 // settle says what an attempt has come to; again is true when the asset is to be tried again.
 func (r *Result) settle(err error) (again bool) {
 	r.Outcome = Done
-	if r.State == stateFailed {
+	if r.State == client.StateFailed {
 		r.Outcome = Failed
 	}
 	if err == nil {

@@ -292,7 +292,7 @@ func (a *Agent) attempt(ctx context.Context, stopping <-chan struct{}, e *entry)
 	log := a.options.Log.With("asset", got.Claim.Asset, "task", got.Claim.Task, "token", got.Claim.Token)
 	j := &job{a: a, claim: *got.Claim, stopping: stopping, log: log}
 	j.take(got.Ticket, got.Next)
-	if j.lease, err = hold(ctx, a.client, j.claim, a.margin, a.options.Heartbeat); err == nil {
+	if j.lease, err = hold(ctx, a.client, j.claim, a.options.Heartbeat); err == nil {
 		err = j.advance()
 		j.lease.end()
 	}
@@ -300,7 +300,7 @@ func (a *Agent) attempt(ctx context.Context, stopping <-chan struct{}, e *entry)
 		err = errStopping
 	}
 	if lost, ok := errors.AsType[*LostError](err); ok && lost.Reason == "" {
-		lost.Reason = WhyLost(a.client, j.claim.ID, a.margin)
+		lost.Reason = WhyLost(a.client, j.claim)
 	}
 	r.describe(j.ticket)
 	r.MS = time.Since(start).Milliseconds()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/picketd/picket/agent/findings"
 	"github.com/picketd/picket/agent/plain"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // plainFindings is the format that no scanner has, but programs that are written for this.
@@ -68,7 +69,7 @@ func (j *job) vuln(ctx context.Context) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	return result{stateChecked, facts, found.summary()}, nil
+	return result{client.StateVulnCheckDone, facts, found.summary()}, nil
 }
 
 // readFindings reads {"findings": […]} and nothing else: beside an error, an empty list would not say that nothing was found.
@@ -92,7 +93,7 @@ func readFindings(ctx context.Context, r io.Reader) (findings.Report, error) {
 // ownVuln completes what a command said in Picket's own form: the findings in their common form, the figures, and what is left
 // open.
 func ownVuln(out result, notes []string) (result, error) {
-	if out.State != stateChecked {
+	if out.State != client.StateVulnCheckDone {
 		return out, nil // it is checked against the flow where it is recorded
 	}
 	if out.Facts == nil {

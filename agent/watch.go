@@ -22,7 +22,7 @@ func IsLost(c client.Code) bool {
 
 // Sight is what the daemon last said of a claim.
 type Sight struct {
-	Deadline time.Duration // on CLOCK_BOOTTIME: until then the claim can be relied upon; zero when nothing was said
+	Trust    client.Trust // on CLOCK_BOOTTIME; zero when nothing was said
 	Released bool
 	Lost     string // the reason; empty while it is not lost
 	Err      error  // why nothing was said
@@ -39,7 +39,7 @@ func Silence(err error) string {
 	}
 }
 
-// Look asks once. The deadline counts from when the call was sent, so that an answer which was held up does not prolong it.
+// Look asks once.
 func Look(ctx context.Context, cl *client.Client, id string, wait time.Duration) Sight {
 	sent := Boottime()
 	claim, err := cl.WatchClaim(ctx, id, wait)
@@ -55,7 +55,7 @@ func Look(ctx context.Context, cl *client.Client, id string, wait time.Duration)
 	case claim.Status == client.StatusReleased:
 		return Sight{Released: true}
 	case claim.Status == client.StatusHeld:
-		return Sight{Deadline: sent + time.Duration(claim.TrustedMS)*time.Millisecond}
+		return Sight{Trust: claim.TrustSince(sent)}
 	case claim.Reason != nil:
 		return Sight{Lost: *claim.Reason}
 	}
@@ -64,10 +64,11 @@ func Look(ctx context.Context, cl *client.Client, id string, wait time.Duration)
 
 // WhyLost asks for the reason of a loss that the deadline told of: the daemon may know it now. It takes a third of the margin at
 // most.
-func WhyLost(cl *client.Client, id string, margin time.Duration) string {
+func WhyLost(cl *client.Client, claim client.Claim) string {
+	margin := time.Duration(claim.MarginMS) * time.Millisecond
 	ctx, cancel := context.WithTimeout(context.Background(), margin/3)
 	defer cancel()
-	s := Look(ctx, cl, id, margin/6)
+	s := Look(ctx, cl, claim.ID, margin/6)
 	if s.Lost != "" {
 		return s.Lost
 	}
@@ -90,7 +91,7 @@ func Watch(ctx context.Context, cl *client.Client, id string, deadline time.Dura
 		if s.Released || s.Lost != "" {
 			return
 		}
-		if deadline = max(deadline, s.Deadline); s.Deadline == 0 {
+		if deadline = max(deadline, s.Trust.Until); s.Trust.Until == 0 {
 			select {
 			case <-time.After(watchPause):
 			case <-ctx.Done():

@@ -30,12 +30,12 @@ func Why(t client.Ticket) Explanation {
 	say := func(format string, args ...any) {
 		x.Words = append(x.Words, strings.TrimRight(fmt.Sprintf(format, args...), " "))
 	}
-	for _, name := range []string{stepOnline, stepVuln, stepIntel} {
+	for _, name := range []string{client.StepOnline, client.StepVuln, client.StepIntel} {
 		if s, ok := t.Steps[name]; ok {
 			say("%s: %s, recorded by %s at %s", name, orElse(s.Summary, s.State), s.Host, s.At.UTC().Format(moment))
 		}
 	}
-	step, ok := t.Steps[stepAssess]
+	step, ok := t.Steps[client.StepAssess]
 	if !ok {
 		say("Nothing has been assessed: the ticket is %s.", t.State)
 		if t.Failure != nil {
@@ -46,7 +46,7 @@ func Why(t client.Ticket) Explanation {
 	x.Decision = step.Facts
 	var f assessFacts
 	if err := json.Unmarshal(step.Facts, &f); err != nil || f.Condition == "" {
-		high := step.State == stateHighRisk || f.ToldBy != nil
+		high := step.State == client.StateHighRiskFound || f.ToldBy != nil
 		x.HighRisk = &high
 		say("assess: decided by a command: %s %s", step.State, step.Summary)
 	} else {
@@ -65,12 +65,12 @@ func Why(t client.Ticket) Explanation {
 		switch {
 		case wasTold(t):
 			said = "People were told"
-		case hasDelivery(t, "pending", "sending", "unknown", "parked"):
+		case hasDelivery(t, client.DeliveryPending, client.DeliverySending, client.DeliveryUnknown, client.DeliveryParked):
 			said = "People are being told"
 		}
 		say("%s (%s), %s, accepted at %s: %s", said, deliveries(t), n.Severity, n.At.UTC().Format(moment), n.Title)
 	}
-	if t.State == stateFailed {
+	if t.State == client.StateFailed {
 		say("The ticket is FAILED: %s", failed(t))
 	}
 	return x

@@ -193,13 +193,13 @@ func (a *agentProcess) claims(t *testing.T, r client.ClaimRequest, beat time.Dur
 // records has the agent record that its asset is online, which must succeed.
 func (a *agentProcess) records(t *testing.T) {
 	t.Helper()
-	a.tell(t, order{Step: &client.StepRequest{Step: "online", State: "ASSET_ONLINE"}})
+	a.tell(t, order{Step: &client.StepRequest{Step: client.StepOnline, State: client.StateAssetOnline}})
 	if got := a.says(t); got.Error != "" {
 		t.Errorf("the agent cannot write: %s", got.Error)
 	}
 }
 
-var offline = order{Step: &client.StepRequest{Step: "online", State: "ASSET_OFFLINE"}}
+var offline = order{Step: &client.StepRequest{Step: client.StepOnline, State: client.StateAssetOffline}}
 
 // wantRefused demands that a write was refused because its claim is no longer good, for one of the reasons.
 func (r report) wantRefused(t *testing.T, reasons ...string) {

@@ -78,7 +78,7 @@ func (w *auditWalk) post(path, body string) func() error {
 func (w *auditWalk) claim(asset, from string, heartbeat string) string {
 	w.T.Helper()
 	var got client.ClaimResponse
-	w.call("claim", audit.Claimed, asset+"/t", from, "INIT", func() (err error) {
+	w.call("claim", audit.Claimed, asset+"/t", from, client.StateInit, func() (err error) {
 		got, err = w.client.Claim(w.Context(), client.ClaimRequest{Asset: asset, Task: "t", Heartbeat: heartbeat})
 		return err
 	})
@@ -104,16 +104,16 @@ func (w *auditWalk) step(id, ticket, step, from, to string) {
 func (w *auditWalk) risk(asset, from string) string {
 	w.T.Helper()
 	id := w.claim(asset, from, "5m")
-	w.step(id, asset+"/t", "online", "INIT", "ASSET_ONLINE")
-	w.step(id, asset+"/t", "vuln", "ASSET_ONLINE", "VULN_CHECK_DONE")
-	w.step(id, asset+"/t", "assess", "VULN_CHECK_DONE", "HIGH_RISK_FOUND")
+	w.step(id, asset+"/t", client.StepOnline, client.StateInit, client.StateAssetOnline)
+	w.step(id, asset+"/t", client.StepVuln, client.StateAssetOnline, client.StateVulnCheckDone)
+	w.step(id, asset+"/t", client.StepAssess, client.StateVulnCheckDone, client.StateHighRiskFound)
 	return id
 }
 
 func (w *auditWalk) tell(id, text string, channels ...string) func() error {
 	return func() error {
 		_, err := w.client.Notify(w.Context(), id, client.NotificationRequest{
-			Title: auditSecret, Text: auditSecret + text, Severity: "high", Channels: channels,
+			Title: auditSecret, Text: auditSecret + text, Severity: client.SeverityHigh, Channels: channels,
 		}, 0)
 		return err
 	}
@@ -122,7 +122,7 @@ func (w *auditWalk) tell(id, text string, channels ...string) func() error {
 // notify has a notification accepted.
 func (w *auditWalk) notify(id, asset, channel string) {
 	w.T.Helper()
-	w.call("notify", audit.Notifying, asset+"/t", "HIGH_RISK_FOUND", "NOTIFYING", w.tell(id, "", channel))
+	w.call("notify", audit.Notifying, asset+"/t", client.StateHighRiskFound, client.StateNotifying, w.tell(id, "", channel))
 }
 
 // told waits for a record that no call leaves.
@@ -157,7 +157,7 @@ func setupAuditWalk(t *testing.T) (*auditWalk, *receiver, *redistest.Server) {
 	gone := setupDelivery(t, unixAddr(server), r, channels...)
 	gone.start(t)
 	id := mustRisk(t, gone.client)
-	if _, err := gone.client.Notify(t.Context(), id, client.NotificationRequest{Title: "x", Text: "x", Severity: "low", Channels: []string{"pager"}}, 0); err != nil {
+	if _, err := gone.client.Notify(t.Context(), id, client.NotificationRequest{Title: "x", Text: "x", Severity: client.SeverityLow, Channels: []string{"pager"}}, 0); err != nil {
 		t.Fatal(err)
 	}
 	gone.stop(t)
@@ -187,12 +187,12 @@ func TestG12_EachWriteLeavesOneRecord(t *testing.T) {
 	w.walkDelivery(r)
 	w.walkDaemon(t)
 	w.told(audit.Lost, "silent.example/t", "", "", "REASON", "silent")
-	w.refused("step", "silent.example/t", "", "ASSET_ONLINE", client.ClaimLost, w.stepTo(silent, "online", "ASSET_ONLINE", ""), "REASON", "silent", "STEP", "online")
-	w.told(audit.Inherited, theTicket, "NOTIFYING", "NOTIFYING")
-	w.told(audit.Receipt, theTicket, "NOTIFYING", "FINISHED", "CHANNEL", "pager")
+	w.refused("step", "silent.example/t", "", client.StateAssetOnline, client.ClaimLost, w.stepTo(silent, client.StepOnline, client.StateAssetOnline, ""), "REASON", "silent", "STEP", client.StepOnline)
+	w.told(audit.Inherited, theTicket, client.StateNotifying, client.StateNotifying)
+	w.told(audit.Receipt, theTicket, client.StateNotifying, client.StateFinished, "CHANNEL", "pager")
 	id := w.claim("away.example", "", "5m")
 	server.Freeze()
-	w.call("step", audit.Unconfirmed, "away.example/t", "", "ASSET_ONLINE", w.stepTo(id, "online", "ASSET_ONLINE", ""), "STEP", "online")
+	w.call("step", audit.Unconfirmed, "away.example/t", "", client.StateAssetOnline, w.stepTo(id, client.StepOnline, client.StateAssetOnline, ""), "STEP", client.StepOnline)
 	server.Thaw()
 	w.host.stop(t)
 
@@ -238,62 +238,62 @@ func (w *auditWalk) walkFlow() {
 	}
 	w.refused("step", ticket, "", "", client.Invalid, w.post("/v1/claims/"+id+"/steps", `{"step":"online"}`))
 	w.refused("step", ticket, "", "X", client.UnknownStep, w.stepTo(id, "nope", "X", ""), "STEP", "nope")
-	w.refused("step", ticket, "INIT", "VULN_CHECK_DONE", client.IllegalTransition, w.stepTo(id, "vuln", "VULN_CHECK_DONE", ""), "STEP", "vuln")
+	w.refused("step", ticket, client.StateInit, client.StateVulnCheckDone, client.IllegalTransition, w.stepTo(id, client.StepVuln, client.StateVulnCheckDone, ""), "STEP", client.StepVuln)
 	failing := func(id string, final bool) func() error {
 		return func() error {
-			_, err := w.client.Fail(w.Context(), id, client.FailureRequest{Step: "online", Error: auditSecret, Final: final})
+			_, err := w.client.Fail(w.Context(), id, client.FailureRequest{Step: client.StepOnline, Error: auditSecret, Final: final})
 			return err
 		}
 	}
-	w.call("fail", audit.Failure, ticket, "INIT", "INIT", failing(id, false), "STEP", "online")
-	w.step(id, ticket, "online", "INIT", "ASSET_ONLINE")
-	w.call("step", audit.Replayed, ticket, "ASSET_ONLINE", "ASSET_ONLINE", w.stepTo(id, "online", "ASSET_ONLINE", ""), "STEP", "online")
-	w.refused("step", ticket, "", "ASSET_ONLINE", client.StepConflict, w.stepTo(id, "online", "ASSET_ONLINE", "y"), "STEP", "online")
-	w.step(id, ticket, "vuln", "ASSET_ONLINE", "VULN_CHECK_DONE")
-	w.step(id, ticket, "assess", "VULN_CHECK_DONE", "HIGH_RISK_FOUND")
-	w.refused("notify", ticket, "", "NOTIFYING", client.UnknownChannel, w.tell(id, "", "nope"))
+	w.call("fail", audit.Failure, ticket, client.StateInit, client.StateInit, failing(id, false), "STEP", client.StepOnline)
+	w.step(id, ticket, client.StepOnline, client.StateInit, client.StateAssetOnline)
+	w.call("step", audit.Replayed, ticket, client.StateAssetOnline, client.StateAssetOnline, w.stepTo(id, client.StepOnline, client.StateAssetOnline, ""), "STEP", client.StepOnline)
+	w.refused("step", ticket, "", client.StateAssetOnline, client.StepConflict, w.stepTo(id, client.StepOnline, client.StateAssetOnline, "y"), "STEP", client.StepOnline)
+	w.step(id, ticket, client.StepVuln, client.StateAssetOnline, client.StateVulnCheckDone)
+	w.step(id, ticket, client.StepAssess, client.StateVulnCheckDone, client.StateHighRiskFound)
+	w.refused("notify", ticket, "", client.StateNotifying, client.UnknownChannel, w.tell(id, "", "nope"))
 	w.notify(id, asset, "good")
-	w.told(audit.Undelivered, ticket, "NOTIFYING", "NOTIFYING", "CHANNEL", "good")
-	w.told(audit.Attempt, ticket, "NOTIFYING", "NOTIFYING", "CHANNEL", "good")
-	w.told(audit.Receipt, ticket, "NOTIFYING", "NOTIFIED", "CHANNEL", "good")
-	w.call("notify", audit.Replayed, ticket, "NOTIFIED", "NOTIFIED", w.tell(id, "", "good"))
-	w.refused("notify", ticket, "", "NOTIFYING", client.ContentConflict, w.tell(id, "other", "good"))
+	w.told(audit.Undelivered, ticket, client.StateNotifying, client.StateNotifying, "CHANNEL", "good")
+	w.told(audit.Attempt, ticket, client.StateNotifying, client.StateNotifying, "CHANNEL", "good")
+	w.told(audit.Receipt, ticket, client.StateNotifying, client.StateNotified, "CHANNEL", "good")
+	w.call("notify", audit.Replayed, ticket, client.StateNotified, client.StateNotified, w.tell(id, "", "good"))
+	w.refused("notify", ticket, "", client.StateNotifying, client.ContentConflict, w.tell(id, "other", "good"))
 	finish := func() error { _, err := w.client.Finish(w.Context(), id, auditSecret); return err }
-	w.call("finish", audit.Finished, ticket, "NOTIFIED", "FINISHED", finish)
-	w.call("finish", audit.Replayed, ticket, "FINISHED", "FINISHED", finish)
-	w.refused("step", ticket, "", "ASSET_ONLINE", client.ClaimLost, w.stepTo(id, "online", "ASSET_ONLINE", ""), "REASON", "released", "STEP", "online")
+	w.call("finish", audit.Finished, ticket, client.StateNotified, client.StateFinished, finish)
+	w.call("finish", audit.Replayed, ticket, client.StateFinished, client.StateFinished, finish)
+	w.refused("step", ticket, "", client.StateAssetOnline, client.ClaimLost, w.stepTo(id, client.StepOnline, client.StateAssetOnline, ""), "REASON", "released", "STEP", client.StepOnline)
 
 	w.refused("reopen", ticket, "", "", client.Invalid, w.post("/v1/tickets/"+ticket+"/reopen", `{}`))
 	w.refused("reopen", "", "", "", client.InvalidAsset, w.post("/v1/tickets/%2e%2e/t/reopen", `{"reason":"x"}`))
-	w.call("reopen", audit.Reopened, ticket, "FINISHED", "INIT", w.post("/v1/tickets/"+ticket+"/reopen", `{"reason":"it is back"}`), "REASON", "it is back")
-	w.refused("reopen", ticket, "INIT", "", client.IllegalTransition, w.post("/v1/tickets/"+ticket+"/reopen", `{"reason":"again"}`))
-	id = w.claim(asset, "INIT", "5m")
-	w.call("fail", audit.Failed, ticket, "INIT", "FAILED", failing(id, true), "STEP", "online")
+	w.call("reopen", audit.Reopened, ticket, client.StateFinished, client.StateInit, w.post("/v1/tickets/"+ticket+"/reopen", `{"reason":"it is back"}`), "REASON", "it is back")
+	w.refused("reopen", ticket, client.StateInit, "", client.IllegalTransition, w.post("/v1/tickets/"+ticket+"/reopen", `{"reason":"again"}`))
+	id = w.claim(asset, client.StateInit, "5m")
+	w.call("fail", audit.Failed, ticket, client.StateInit, client.StateFailed, failing(id, true), "STEP", client.StepOnline)
 	release := func() error { return w.client.Release(w.Context(), id) }
-	w.call("release", audit.Released, ticket, "FAILED", "FAILED", release)
+	w.call("release", audit.Released, ticket, client.StateFailed, client.StateFailed, release)
 	w.call("release", audit.Replayed, ticket, "", "", release)
-	w.refused("finish", "", "", "FINISHED", client.ClaimNotFound, func() error { _, err := w.client.Finish(w.Context(), "nope", ""); return err })
+	w.refused("finish", "", "", client.StateFinished, client.ClaimNotFound, func() error { _, err := w.client.Finish(w.Context(), "nope", ""); return err })
 	w.refused("reopen", "none/t", "", "", client.TicketNotFound, w.post("/v1/tickets/none/t/reopen", `{"reason":"x"}`))
 }
 
 // walkClaims: how claims end that their agents did not end, and a writer that came too late.
 func (w *auditWalk) walkClaims(server *redistest.Server) {
 	id := w.claim("broken.example", "", "5m")
-	w.call("breakLock", audit.Broken, "broken.example/t", "INIT", "INIT", w.post("/v1/locks/broken.example/break", `{"reason":"it hangs"}`), "REASON", "it hangs")
+	w.call("breakLock", audit.Broken, "broken.example/t", client.StateInit, client.StateInit, w.post("/v1/locks/broken.example/break", `{"reason":"it hangs"}`), "REASON", "it hangs")
 	w.told(audit.Lost, "broken.example/t", "", "", "REASON", "forced")
-	w.refused("step", "broken.example/t", "", "ASSET_ONLINE", client.ClaimLost, w.stepTo(id, "online", "ASSET_ONLINE", ""), "REASON", "forced", "STEP", "online")
+	w.refused("step", "broken.example/t", "", client.StateAssetOnline, client.ClaimLost, w.stepTo(id, client.StepOnline, client.StateAssetOnline, ""), "REASON", "forced", "STEP", client.StepOnline)
 	w.call("breakLock", audit.Broken, "broken.example", "", "", w.post("/v1/locks/broken.example/break", `{"reason":"once more"}`), "REASON", "once more")
 	w.refused("breakLock", "broken.example", "", "", client.Invalid, w.post("/v1/locks/broken.example/break", `{}`))
 
 	id = w.claim("forced.example", "", "5m")
-	w.call("release", audit.Forced, "forced.example/t", "INIT", "INIT", func() error { return w.client.Force(w.Context(), id) })
+	w.call("release", audit.Forced, "forced.example/t", client.StateInit, client.StateInit, func() error { return w.client.Force(w.Context(), id) })
 	w.told(audit.Lost, "forced.example/t", "", "", "REASON", "forced")
 
 	id = w.claim("stale.example", "", "5m")
 	if err := server.Client().HSet(w.Context(), "picket:{stale.example}:grant", "nonce", "another's").Err(); err != nil {
 		w.T.Fatal(err)
 	}
-	w.refused("step", "stale.example/t", "", "ASSET_OFFLINE", client.StaleToken, w.stepTo(id, "online", "ASSET_OFFLINE", ""), "STEP", "online")
+	w.refused("step", "stale.example/t", "", client.StateAssetOffline, client.StaleToken, w.stepTo(id, client.StepOnline, client.StateAssetOffline, ""), "STEP", client.StepOnline)
 	w.told(audit.Lost, "stale.example/t", "", "", "REASON", "taken")
 }
 
@@ -301,16 +301,16 @@ func (w *auditWalk) walkClaims(server *redistest.Server) {
 func (w *auditWalk) walkDelivery(r *receiver) {
 	const bad, unsure, given = "bad.example", "unsure.example", "given.example"
 	w.notify(w.risk(bad, ""), bad, "bad")
-	w.told(audit.Dead, bad+"/t", "NOTIFYING", "FAILED", "CHANNEL", "bad")
-	w.call("retry", audit.Retried, bad+"/t", "FAILED", "NOTIFYING", w.post("/v1/outbox/"+bad+"/t/retry", `{"reason":"it is mended"}`), "REASON", "it is mended")
+	w.told(audit.Dead, bad+"/t", client.StateNotifying, client.StateFailed, "CHANNEL", "bad")
+	w.call("retry", audit.Retried, bad+"/t", client.StateFailed, client.StateNotifying, w.post("/v1/outbox/"+bad+"/t/retry", `{"reason":"it is mended"}`), "REASON", "it is mended")
 
 	w.notify(w.risk(unsure, ""), unsure, once)
-	w.told(audit.Parked, unsure+"/t", "NOTIFYING", "NOTIFYING", "CHANNEL", once)
-	w.call("settle", audit.Settled, unsure+"/t", "NOTIFYING", "NOTIFIED", w.post("/v1/outbox/"+unsure+"/t/settle", `{"reason":"seen","channel":"once"}`), "CHANNEL", once, "REASON", "seen")
+	w.told(audit.Parked, unsure+"/t", client.StateNotifying, client.StateNotifying, "CHANNEL", once)
+	w.call("settle", audit.Settled, unsure+"/t", client.StateNotifying, client.StateNotified, w.post("/v1/outbox/"+unsure+"/t/settle", `{"reason":"seen","channel":"once"}`), "CHANNEL", once, "REASON", "seen")
 
 	w.notify(w.risk(given, ""), given, "down")
-	w.call("discard", audit.Discarded, given+"/t", "NOTIFYING", "FAILED", w.post("/v1/outbox/"+given+"/t/discard", `{"reason":"old"}`), "REASON", "old")
-	w.refused("discard", given+"/t", "FAILED", "", client.IllegalTransition, w.post("/v1/outbox/"+given+"/t/discard", `{"reason":"old"}`))
+	w.call("discard", audit.Discarded, given+"/t", client.StateNotifying, client.StateFailed, w.post("/v1/outbox/"+given+"/t/discard", `{"reason":"old"}`), "REASON", "old")
+	w.refused("discard", given+"/t", client.StateFailed, "", client.IllegalTransition, w.post("/v1/outbox/"+given+"/t/discard", `{"reason":"old"}`))
 	w.refused("retry", "none/t", "", "", client.TicketNotFound, w.post("/v1/outbox/none/t/retry", `{"reason":"x"}`))
 
 	w.call("testChannel", audit.Tested, "", "", "", w.post("/v1/channels/bad/test", `{}`), "CHANNEL", "bad", "REASON", "dead")

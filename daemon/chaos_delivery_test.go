@@ -262,7 +262,7 @@ func (d *deliveries) finish(t *testing.T) {
 		for {
 			h := d.hosts[rand.IntN(len(d.hosts))]
 			ticket, err := h.client.Ticket(t.Context(), asset, theTask)
-			if err == nil && ticket.State != "NOTIFYING" || isCode(err, client.TicketNotFound) {
+			if err == nil && ticket.State != client.StateNotifying || isCode(err, client.TicketNotFound) {
 				break
 			}
 			if err == nil {

@@ -130,7 +130,7 @@ func (t *told) unfinished() (all []string) {
 	if t.Notification == nil {
 		return nil
 	}
-	if t.State != "NOTIFIED" && t.State != "FINISHED" {
+	if t.State != client.StateNotified && t.State != client.StateFinished {
 		all = append(all, fmt.Sprintf("%s is %s", t.ID, t.State))
 	}
 	for channel, d := range t.Delivery {
@@ -176,7 +176,7 @@ func good() evidence {
 		},
 		tickets: map[string]told{"web-01": {
 			Ticket: client.Ticket{
-				ID: "web-01/t1", State: "FINISHED", Run: 2, Notification: &client.Notification{},
+				ID: "web-01/t1", State: client.StateFinished, Run: 2, Notification: &client.Notification{},
 				Delivery: map[string]client.Delivery{ops: done, once: done},
 			},
 			events: []client.Event{
@@ -220,8 +220,8 @@ func TestTheChaosCheckFindsWhatIsWrong(t *testing.T) {
 		"superseded":        {func(v *evidence) { later(v, 0, 1200*time.Millisecond) }, "reopened at"},
 		"twice, unknown":    {func(v *evidence) { later(v, 3, 50*time.Millisecond) }, "sent at most once"},
 		"twice, accepted":   {func(v *evidence) { later(v, 5, 5*time.Millisecond) }, "sent at most once"},
-		"not done":          {func(v *evidence) { x := v.tickets["web-01"]; x.State = "NOTIFYING"; v.tickets["web-01"] = x }, "is NOTIFYING"},
-		"no receipt":        {func(v *evidence) { v.tickets["web-01"].Delivery[ops] = client.Delivery{Status: "dead"} }, "is dead on ops"},
+		"not done":          {func(v *evidence) { x := v.tickets["web-01"]; x.State = client.StateNotifying; v.tickets["web-01"] = x }, "is NOTIFYING"},
+		"no receipt":        {func(v *evidence) { v.tickets["web-01"].Delivery[ops] = client.Delivery{Status: client.DeliveryDead} }, "is dead on ops"},
 	} {
 		v := good()
 		c.spoil(&v)

@@ -29,9 +29,9 @@ func riskUnder(ctx context.Context, c *client.Client, ask client.ClaimRequest) (
 		return "", err
 	}
 	for _, s := range []client.StepRequest{
-		{Step: "online", State: "ASSET_ONLINE"},
-		{Step: "vuln", State: "VULN_CHECK_DONE"},
-		{Step: "assess", State: "HIGH_RISK_FOUND"},
+		{Step: client.StepOnline, State: client.StateAssetOnline},
+		{Step: client.StepVuln, State: client.StateVulnCheckDone},
+		{Step: client.StepAssess, State: client.StateHighRiskFound},
 	} {
 		if _, done := granted.Ticket.Steps[s.Step]; done {
 			continue
@@ -55,7 +55,7 @@ func mustRisk(t *testing.T, c *client.Client) (claim string) {
 
 // tell is a notification with a title.
 func tell(title string) client.NotificationRequest {
-	return client.NotificationRequest{Title: title, Text: "It runs.", Severity: "critical"}
+	return client.NotificationRequest{Title: title, Text: "It runs.", Severity: client.SeverityCritical}
 }
 
 // accepted demands that a notification is accepted; replayed says whether it was before.
@@ -95,10 +95,10 @@ func notified(t *testing.T, c *client.Client, asset string) client.Ticket {
 	eventually(t, asset+" is NOTIFIED or FINISHED", func() bool {
 		var err error
 		ticket, err = c.Ticket(t.Context(), asset, theTask)
-		return err == nil && (ticket.State == "NOTIFIED" || ticket.State == "FINISHED")
+		return err == nil && (ticket.State == client.StateNotified || ticket.State == client.StateFinished)
 	})
 	for name, d := range ticket.Delivery {
-		if d.Status != "sent" {
+		if d.Status != client.DeliverySent {
 			t.Errorf("%s is %s on channel %s", asset, d.Status, name)
 		}
 	}

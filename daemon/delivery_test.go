@@ -181,7 +181,7 @@ func TestG9_RetriesGoOnAfterACrash(t *testing.T) {
 	accepted(t, h.client, mustRisk(t, h.client), "first", false)
 	eventually(t, "two attempts have failed", func() bool {
 		ticket, err := h.client.Ticket(t.Context(), theAsset, theTask)
-		return err == nil && ticket.Delivery[ops].Attempts == 2 && ticket.Delivery[ops].Status == "pending"
+		return err == nil && ticket.Delivery[ops].Attempts == 2 && ticket.Delivery[ops].Status == client.DeliveryPending
 	})
 	h.kill()
 	h.client.CloseIdleConnections()

@@ -58,17 +58,17 @@ func TestDevRunsAnAssetThroughTheFlow(t *testing.T) {
 	}
 	id := granted.Claim.ID
 	for _, r := range []client.StepRequest{
-		{Step: "online", State: "ASSET_ONLINE"}, {Step: "vuln", State: "VULN_CHECK_DONE"}, {Step: "assess", State: "HIGH_RISK_FOUND"},
+		{Step: client.StepOnline, State: client.StateAssetOnline}, {Step: client.StepVuln, State: client.StateVulnCheckDone}, {Step: client.StepAssess, State: client.StateHighRiskFound},
 	} {
 		if _, err := agent.Step(ctx, id, r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := agent.Notify(ctx, id, client.NotificationRequest{Title: "critical on web-01", Text: "patch", Severity: "critical"}, 10*time.Second); err != nil {
+	if _, err := agent.Notify(ctx, id, client.NotificationRequest{Title: "critical on web-01", Text: "patch", Severity: client.SeverityCritical}, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
 	ticket, err := agent.Finish(ctx, id, "")
-	if err != nil || ticket.State != "FINISHED" {
+	if err != nil || ticket.State != client.StateFinished {
 		t.Errorf("got %s, %v", ticket.State, err)
 	}
 	if !strings.Contains(output.String(), "critical on web-01") {

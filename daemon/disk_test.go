@@ -106,12 +106,12 @@ func TestG9_AFullDisk(t *testing.T) {
 	inTime(t, "another host has delivered", func() bool {
 		a.wantHeld(t, *held.Claim)
 		ticket, err := b.client.Ticket(t.Context(), theAsset, theTask)
-		return err == nil && ticket.State == "FINISHED"
+		return err == nil && ticket.State == client.StateFinished
 	})
 	if a.signs(t, was) || b.owner(t, theAsset) == was {
 		t.Error("the host with the full disk goes on answering for what it accepted")
 	}
-	if _, err := a.client.Step(t.Context(), held.Claim.ID, client.StepRequest{Step: "online", State: "ASSET_ONLINE"}); err != nil {
+	if _, err := a.client.Step(t.Context(), held.Claim.ID, client.StepRequest{Step: client.StepOnline, State: client.StateAssetOnline}); err != nil {
 		t.Errorf("a step on a full disk: %v", err)
 	}
 
@@ -161,7 +161,7 @@ func TestF21_ADamagedOutboxIsRebuiltFromRedis(t *testing.T) {
 	}
 	inTime(t, "it is delivered", func() bool {
 		ticket, err := h.client.Ticket(t.Context(), theAsset, theTask)
-		return err == nil && ticket.State == "FINISHED"
+		return err == nil && ticket.State == client.StateFinished
 	})
 	delivered(t, h.client, theAsset)
 	if owner := h.owner(t, theAsset); owner == was {

@@ -92,7 +92,7 @@ func TestG1_AFreezeShorterThanTheTTLLosesNothing(t *testing.T) {
 			Asset: theAsset, Task: theTask, PID: f.process.cmd.Process.Pid, Heartbeat: f.heartbeat,
 		}, 200*time.Millisecond)
 		f.begin(t)
-		f.process.tell(t, order{Step: &client.StepRequest{Step: "online", State: "ASSET_ONLINE"}})
+		f.process.tell(t, order{Step: &client.StepRequest{Step: client.StepOnline, State: client.StateAssetOnline}})
 	}
 	expired := time.After(ttl)
 	time.Sleep(long)
@@ -137,7 +137,7 @@ func takeover(t *testing.T, b *crashHost, was client.Claim) (unchanged func()) {
 	before := read()
 	return func() {
 		t.Helper()
-		if after := read(); !reflect.DeepEqual(after, before) || after.State != "ASSET_ONLINE" {
+		if after := read(); !reflect.DeepEqual(after, before) || after.State != client.StateAssetOnline {
 			t.Errorf("the ticket was %+v, and is %+v", before, after)
 		}
 		b.wantHeld(t, got)

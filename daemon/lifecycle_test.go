@@ -304,7 +304,7 @@ func TestAFrozenRedisIsSaidWithin5sAndAllIsWellAfter(t *testing.T) {
 			return err
 		},
 		"step": func(ctx context.Context) error {
-			_, err := h.client.Step(ctx, granted.Claim.ID, client.StepRequest{Step: "online", State: "ASSET_ONLINE"})
+			_, err := h.client.Step(ctx, granted.Claim.ID, client.StepRequest{Step: client.StepOnline, State: client.StateAssetOnline})
 			return err
 		},
 		"ticket": func(ctx context.Context) error {

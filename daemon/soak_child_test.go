@@ -87,12 +87,12 @@ func goodAgent(ctx context.Context, c *client.Client) (s soaked) {
 		asset := fmt.Sprintf("new-%d", n)
 		id := claim(asset)
 		for _, step := range []client.StepRequest{
-			{Step: "online", State: "ASSET_ONLINE"}, {Step: "vuln", State: "VULN_CHECK_DONE"}, {Step: "assess", State: "HIGH_RISK_FOUND"},
+			{Step: client.StepOnline, State: client.StateAssetOnline}, {Step: client.StepVuln, State: client.StateVulnCheckDone}, {Step: client.StepAssess, State: client.StateHighRiskFound},
 		} {
 			call(step.Step, func(ctx context.Context) error { _, err := c.Step(ctx, id, step); return err })
 		}
 		if call("notify", func(ctx context.Context) error {
-			_, err := c.Notify(ctx, id, client.NotificationRequest{Title: "t", Text: "x", Severity: "high"}, 0)
+			_, err := c.Notify(ctx, id, client.NotificationRequest{Title: "t", Text: "x", Severity: client.SeverityHigh}, 0)
 			return err
 		}) {
 			s.Notified = append(s.Notified, asset+"/"+theTask)
@@ -122,10 +122,10 @@ func hostileAgent(ctx context.Context, socket string) {
 			return ""
 		}
 		for _, step := range []client.StepRequest{
-			{Step: "online", State: "ASSET_ONLINE", Facts: big},
-			{Step: "vuln", State: "VULN_CHECK_DONE", Facts: big},
-			{Step: "intel", State: "VULN_CHECK_DONE", Facts: big},
-			{Step: "assess", State: "HIGH_RISK_FOUND", Facts: big},
+			{Step: client.StepOnline, State: client.StateAssetOnline, Facts: big},
+			{Step: client.StepVuln, State: client.StateVulnCheckDone, Facts: big},
+			{Step: client.StepIntel, State: client.StateVulnCheckDone, Facts: big},
+			{Step: client.StepAssess, State: client.StateHighRiskFound, Facts: big},
 		} {
 			_, _ = c.Step(ctx, got.Claim.ID, step)
 		}
@@ -152,7 +152,7 @@ func hostileAgent(ctx context.Context, socket string) {
 		}
 	}
 	body := "POST /v1/claims HTTP/1.1\r\nHost: p\r\nContent-Length: 1048576\r\n\r\n" + strings.Repeat("x", 1<<20-1)
-	note := client.NotificationRequest{Title: "t", Text: "x", Severity: "low", Facts: big}
+	note := client.NotificationRequest{Title: "t", Text: "x", Severity: client.SeverityLow, Facts: big}
 	connects := func(int) { // and goes away at once
 		if conn, err := net.Dial("unix", socket); err == nil {
 			_ = conn.Close()
@@ -175,7 +175,7 @@ func hostileAgent(ctx context.Context, socket string) {
 		{16, func(n int) {
 			got, err := c.Claim(ctx, client.ClaimRequest{Asset: fmt.Sprintf("flood-%d", n), Task: theTask, Heartbeat: "1h"})
 			for i := 0; err == nil && i < 1000; i++ {
-				_, err = c.Fail(ctx, got.Claim.ID, client.FailureRequest{Step: "online", Error: fmt.Sprint(i, strings.Repeat("e", 4000))})
+				_, err = c.Fail(ctx, got.Claim.ID, client.FailureRequest{Step: client.StepOnline, Error: fmt.Sprint(i, strings.Repeat("e", 4000))})
 			}
 			if got.Claim != nil {
 				_ = c.Release(ctx, got.Claim.ID)

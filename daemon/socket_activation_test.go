@@ -59,7 +59,7 @@ func (s *steadyAgents) round(ctx context.Context, asset, task string, shared boo
 	}
 	id, token := got.Claim.ID, got.Claim.Token
 	for _, step := range []client.StepRequest{
-		{Step: "online", State: "ASSET_ONLINE"}, {Step: "vuln", State: "VULN_CHECK_DONE"}, {Step: "intel", State: "VULN_CHECK_DONE"},
+		{Step: client.StepOnline, State: client.StateAssetOnline}, {Step: client.StepVuln, State: client.StateVulnCheckDone}, {Step: client.StepIntel, State: client.StateVulnCheckDone},
 	} {
 		if err := s.call(step.Step, func() error { _, err := s.client.Step(ctx, id, step); return err }); err != nil {
 			return err
@@ -126,7 +126,7 @@ func TestUnderSocketActivationNoCallFails(t *testing.T) {
 	t.Logf("%d calls over %d restarts, none failed: %v; the longest took %s", agents.calls.Load(), restarts, !t.Failed(),
 		time.Duration(agents.longest.Load()).Round(time.Millisecond))
 	if err = errors.Join(err, agents.call("step", func() error {
-		_, err := agents.client.Step(t.Context(), holder.Claim.ID, client.StepRequest{Step: "online", State: "ASSET_ONLINE"})
+		_, err := agents.client.Step(t.Context(), holder.Claim.ID, client.StepRequest{Step: client.StepOnline, State: client.StateAssetOnline})
 		return err
 	})); err != nil {
 		t.Errorf("the claim that was held all along: %v", err)

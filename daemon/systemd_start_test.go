@@ -116,13 +116,13 @@ func TestF26_ReadyDoesNotWaitForTheOutbox(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, step := range []client.StepRequest{
-		{Step: "online", State: "ASSET_ONLINE"}, {Step: "vuln", State: "VULN_CHECK_DONE"}, {Step: "assess", State: "HIGH_RISK_FOUND"},
+		{Step: client.StepOnline, State: client.StateAssetOnline}, {Step: client.StepVuln, State: client.StateVulnCheckDone}, {Step: client.StepAssess, State: client.StateHighRiskFound},
 	} {
 		if _, err := agent.Step(t.Context(), got.Claim.ID, step); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := agent.Notify(t.Context(), got.Claim.ID, client.NotificationRequest{Title: "t", Text: "x", Severity: "high"}, 0); err != nil {
+	if _, err := agent.Notify(t.Context(), got.Claim.ID, client.NotificationRequest{Title: "t", Text: "x", Severity: client.SeverityHigh}, 0); err != nil {
 		t.Fatal(err)
 	}
 	killed(t, daemon)

@@ -80,7 +80,7 @@ func TestG9_AnotherHostDeliversForOneThatIsGone(t *testing.T) {
 	for _, asset := range assets {
 		inTime(t, "the second host has delivered", func() bool {
 			ticket, err := b.client.Ticket(t.Context(), asset, theTask)
-			return err == nil && ticket.State == "FINISHED"
+			return err == nil && ticket.State == client.StateFinished
 		})
 		delivered(t, b.client, asset)
 		if owner := b.owner(t, asset); owner == was {

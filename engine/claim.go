@@ -92,7 +92,7 @@ func (e *Engine) view(c *claim) Claim {
 	defer c.mu.Unlock()
 	v := Claim{
 		ID: c.id, Token: c.token, Ticket: c.ticket, Status: c.status, Reason: c.reason, Since: c.since,
-		PID: c.pid, UID: c.uid, Heartbeat: c.heartbeat, MaxHold: c.maxHold,
+		PID: c.pid, UID: c.uid, Heartbeat: c.heartbeat, MaxHold: c.maxHold, Margin: e.margin,
 	}
 	if c.status == Held {
 		v.Trusted = max(c.endLocked(m)-m.now, 0)

@@ -52,6 +52,7 @@ type Claim struct {
 	Status    Status
 	Reason    Reason        // empty while held
 	Trusted   time.Duration // for how long it can be relied upon from now; 0 when ended
+	Margin    time.Duration // how much longer the lock stays, at least
 	Since     time.Time
 	PID       int // 0: no process is watched
 	UID       uint32

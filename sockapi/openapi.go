@@ -60,7 +60,7 @@ func describe(table []route, version string) *huma.OpenAPI {
 const documentText = "The API on the socket of a host's daemon. Errors are problem+json with a code. Durations in requests are " +
 	`strings such as "30s", in answers integers that end in _ms. Lengths of strings are limited in bytes. Unknown fields in a ` +
 	"request are an error; those in an answer are to be ignored. x-access says who may make a call, of those whom the socket " +
-	"lets in: anyone, or the owner of the claim (its uid, and root)."
+	"lets in: anyone, the owner of the claim (its uid, and root), or an admin (root, and members of the admin group)."
 
 type describer struct{ schemas huma.Registry }
 

@@ -44,18 +44,18 @@ func TestParkedAndDeadAmongManyClosed(t *testing.T) {
 		claimed, err := h.client.Claim(t.Context(), client.ClaimRequest{Asset: asset, Task: "t", Heartbeat: "10m"})
 		must(t, err)
 		claim := claimed.Claim.ID
-		for _, s := range [][2]string{{"online", "ASSET_ONLINE"}, {"vuln", "VULN_CHECK_DONE"}, {"assess", "HIGH_RISK_FOUND"}} {
+		for _, s := range [][2]string{{"online", client.StateAssetOnline}, {"vuln", client.StateVulnCheckDone}, {"assess", client.StateHighRiskFound}} {
 			_, err = h.client.Step(t.Context(), claim, client.StepRequest{Step: s[0], State: s[1]})
 			must(t, err)
 		}
-		_, err = h.client.Notify(t.Context(), claim, client.NotificationRequest{Title: "x", Text: "y", Severity: "high"}, 0)
+		_, err = h.client.Notify(t.Context(), claim, client.NotificationRequest{Title: "x", Text: "y", Severity: client.SeverityHigh}, 0)
 		must(t, err)
 		mine, err := h.client.OutboxTicket(t.Context(), asset, "t")
 		must(t, err)
 		must(t, h.redis.HSet(t.Context(), "picket:{"+asset+"}:ticket:t", "delivery.ops", string(status), "state", state).Err())
 		must(t, closeAs(outbox.Ref{Ticket: asset + "/t", ID: mine.Intents[0].ID}, status))
 	}
-	left("web-01", "NOTIFYING", outbox.Parked)
+	left("web-01", client.StateNotifying, outbox.Parked)
 
 	lists := func(status string, want int, more bool) {
 		t.Helper()
@@ -76,7 +76,7 @@ func TestParkedAndDeadAmongManyClosed(t *testing.T) {
 	lists("parked", 0, false)
 	lists("", 0, false)
 
-	left("web-02", "FAILED", outbox.Dead)
+	left("web-02", client.StateFailed, outbox.Dead)
 	lists("dead", 1, false)
 	_, err = h.client.Discard(t.Context(), "web-02", "t", "", "nobody reads it any more")
 	must(t, err)

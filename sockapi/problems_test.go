@@ -71,9 +71,9 @@ func TestProblems(t *testing.T) {
 			err:  &engine.InvalidError{Field: "pid", Message: "must exist"},
 			want: client.Problem{Code: client.Invalid, Errors: []client.FieldError{{Location: "body.pid", Message: "must exist"}}},
 		},
-		"lost":    {err: &engine.LostError{Reason: engine.ReasonSilent}, want: client.Problem{Code: client.ClaimLost, Reason: "silent"}},
-		"exited":  {err: &engine.LostError{Reason: engine.ReasonProcessExit, PID: 7}, want: client.Problem{Code: client.ClaimLost, Reason: "process_exit", PID: 7}},
-		"illegal": {err: &engine.TransitionError{State: "INIT"}, want: client.Problem{Code: client.IllegalTransition, State: "INIT"}},
+		"lost":    {err: &engine.LostError{Reason: engine.ReasonSilent}, want: client.Problem{Code: client.ClaimLost, Reason: client.ReasonSilent}},
+		"exited":  {err: &engine.LostError{Reason: engine.ReasonProcessExit, PID: 7}, want: client.Problem{Code: client.ClaimLost, Reason: client.ReasonProcessExit, PID: 7}},
+		"illegal": {err: &engine.TransitionError{State: client.StateInit}, want: client.Problem{Code: client.IllegalTransition, State: client.StateInit}},
 
 		"draining":     {err: engine.ErrDraining, want: client.Problem{Code: client.Draining}, wait: "0"},
 		"unknown flow": {err: engine.ErrUnknownFlow, want: client.Problem{Code: client.UnknownFlow}},

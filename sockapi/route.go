@@ -18,7 +18,16 @@ const (
 	anyone access = "anyone"
 	owner  access = "owner" // the uid that made the claim, and root: the engine decides it with the call
 	admin  access = "admin" // root, and members of the admin group
+	forced access = "owner, or with force admin"
 )
+
+// forceWord is the value of the query's force that asks for it.
+const forceWord = "true"
+
+// needsAdmin reports whether a request may be made by an admin only.
+func (a access) needsAdmin(r *http.Request) bool {
+	return a == admin || a == forced && r.URL.Query().Get("force") == forceWord
+}
 
 // route is one call: what it takes, what it answers, who may make it.
 type route struct {
@@ -45,7 +54,7 @@ func (r route) codes() codes {
 		all = append(all, client.InvalidTask)
 	}
 	switch r.access {
-	case owner:
+	case owner, forced:
 		all = append(all, client.ClaimNotFound, client.Forbidden)
 	case admin:
 		all = append(all, client.Forbidden)

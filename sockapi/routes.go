@@ -35,7 +35,7 @@ var routes = []route{
 		refusals: codes{client.Draining},
 	},
 	{
-		method: "DELETE", path: "/v1/claims/{id}", id: "release", access: owner,
+		method: "DELETE", path: "/v1/claims/{id}", id: "release", access: forced,
 		summary:  "Release a claim and leave its ticket as it is. With force, an admin ends another's.",
 		handler:  handle(deleteClaim),
 		answers:  map[int][]any{http.StatusNoContent: nil},

@@ -72,7 +72,7 @@ func (s *Server) run(route *route, c *call) (a answer, err error) {
 			err = problem(client.Internal, "the daemon failed at this; its log says why")
 		}
 	}()
-	if route.access == admin && !c.isAdmin() {
+	if route.access.needsAdmin(c.request) && !c.isAdmin() {
 		return answer{}, errNotAdmin
 	}
 	c.free = route.free

@@ -188,7 +188,7 @@ type slow struct {
 func (s slow) Claim(context.Context, engine.ClaimRequest) (engine.ClaimResult, error) {
 	close(s.entered)
 	<-s.letGo
-	return engine.ClaimResult{Ticket: engine.Ticket{ID: engine.TicketID{Asset: "a", Task: "t"}, State: "FINISHED"}}, nil
+	return engine.ClaimResult{Ticket: engine.Ticket{ID: engine.TicketID{Asset: "a", Task: "t"}, State: client.StateFinished}}, nil
 }
 
 // TestShutdown: what is on its way finishes, what never sent anything does not hold it up, and no new connection is taken.

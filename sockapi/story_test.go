@@ -31,7 +31,7 @@ func TestStory(t *testing.T) {
 	if got.Claim.PID == nil || *got.Claim.PID != os.Getpid() || got.Claim.UID != uint32(os.Getuid()) {
 		t.Errorf("the claim is not bound to the process that connected: %+v", got.Claim)
 	}
-	if len(got.Next) != 1 || got.Next[0].Step != "online" {
+	if len(got.Next) != 1 || got.Next[0].Step != client.StepOnline {
 		t.Errorf("next is %v, want online", got.Next)
 	}
 	id := got.Claim.ID
@@ -42,42 +42,42 @@ func TestStory(t *testing.T) {
 		t.Errorf("the holder is %+v, to be asked again after %s", held.Holder, held.RetryAfter)
 	}
 
-	step, err := c.Step(ctx, id, client.StepRequest{Step: "online", State: "ASSET_ONLINE", Facts: json.RawMessage(`{"port":443}`)})
+	step, err := c.Step(ctx, id, client.StepRequest{Step: client.StepOnline, State: client.StateAssetOnline, Facts: json.RawMessage(`{"port":443}`)})
 	must(t, err)
-	if step.Replayed || step.Ticket.State != "ASSET_ONLINE" {
+	if step.Replayed || step.Ticket.State != client.StateAssetOnline {
 		t.Errorf("got %+v", step)
 	}
-	step, err = c.Step(ctx, id, client.StepRequest{Step: "online", State: "ASSET_ONLINE", Facts: json.RawMessage(`{ "port": 443 }`)})
+	step, err = c.Step(ctx, id, client.StepRequest{Step: client.StepOnline, State: client.StateAssetOnline, Facts: json.RawMessage(`{ "port": 443 }`)})
 	must(t, err)
 	if !step.Replayed {
 		t.Error("the same step again is not replayed")
 	}
-	_, err = c.Step(ctx, id, client.StepRequest{Step: "online", State: "ASSET_OFFLINE"})
+	_, err = c.Step(ctx, id, client.StepRequest{Step: client.StepOnline, State: client.StateAssetOffline})
 	wantCode(t, err, client.StepConflict)
-	_, err = c.Step(ctx, id, client.StepRequest{Step: "assess", State: "HIGH_RISK_FOUND"})
+	_, err = c.Step(ctx, id, client.StepRequest{Step: client.StepAssess, State: client.StateHighRiskFound})
 	illegal := wantCode(t, err, client.IllegalTransition)
-	if illegal.State != "ASSET_ONLINE" || len(illegal.Allowed) == 0 || illegal.Allowed[0].Step != "vuln" {
+	if illegal.State != client.StateAssetOnline || len(illegal.Allowed) == 0 || illegal.Allowed[0].Step != client.StepVuln {
 		t.Errorf("got %+v, want what is allowed in ASSET_ONLINE", illegal)
 	}
-	_, err = c.Step(ctx, id, client.StepRequest{Step: "sleep", State: "ASSET_ONLINE"})
+	_, err = c.Step(ctx, id, client.StepRequest{Step: "sleep", State: client.StateAssetOnline})
 	wantCode(t, err, client.UnknownStep)
 
-	failed, err := c.Fail(ctx, id, client.FailureRequest{Step: "vuln", Error: "scanner: exit 1\n\tat line 3"})
+	failed, err := c.Fail(ctx, id, client.FailureRequest{Step: client.StepVuln, Error: "scanner: exit 1\n\tat line 3"})
 	must(t, err)
 	if failed.Ticket.Failure == nil || failed.Ticket.Failure.Count != 1 {
 		t.Errorf("the failure is %+v", failed.Ticket.Failure)
 	}
-	for _, s := range [][2]string{{"vuln", "VULN_CHECK_DONE"}, {"assess", "HIGH_RISK_FOUND"}} {
+	for _, s := range [][2]string{{"vuln", client.StateVulnCheckDone}, {"assess", client.StateHighRiskFound}} {
 		_, err = c.Step(ctx, id, client.StepRequest{Step: s[0], State: s[1], Summary: "as found"})
 		must(t, err)
 	}
 
-	note := client.NotificationRequest{Title: "RCE on web-01", Text: "Patch it.", Severity: "critical"}
-	_, err = c.Notify(ctx, id, client.NotificationRequest{Title: "x", Text: "y", Severity: "low", Channels: []string{"nobody"}}, 0)
+	note := client.NotificationRequest{Title: "RCE on web-01", Text: "Patch it.", Severity: client.SeverityCritical}
+	_, err = c.Notify(ctx, id, client.NotificationRequest{Title: "x", Text: "y", Severity: client.SeverityLow, Channels: []string{"nobody"}}, 0)
 	wantCode(t, err, client.UnknownChannel)
 	told, err := c.Notify(ctx, id, note, 10*time.Millisecond)
 	must(t, err)
-	if told.Replayed || told.Ticket.State != "NOTIFYING" || told.Ticket.Notification == nil {
+	if told.Replayed || told.Ticket.State != client.StateNotifying || told.Ticket.Notification == nil {
 		t.Errorf("got %+v", told)
 	}
 	note.Text = "Or not."
@@ -86,7 +86,7 @@ func TestStory(t *testing.T) {
 
 	intents, err := c.Outbox(ctx, "")
 	must(t, err)
-	if len(intents.Intents) != 1 || intents.Intents[0].Channels["ops"].Status != "pending" || intents.Intents[0].Channels["ops"].Due == nil {
+	if len(intents.Intents) != 1 || intents.Intents[0].Channels["ops"].Status != client.DeliveryPending || intents.Intents[0].Channels["ops"].Due == nil {
 		t.Errorf("the outbox has %+v", intents.Intents)
 	}
 	for status, want := range map[string]int{"committed": 1, "pending": 1, "staged": 0, "closed": 0, "dead": 0} {
@@ -113,7 +113,7 @@ func TestStory(t *testing.T) {
 	must(t, err)
 	done, err := c.Finish(ctx, id, "told")
 	must(t, err)
-	if done.State != "NOTIFYING" {
+	if done.State != client.StateNotifying {
 		t.Errorf("finish in NOTIFYING left the ticket in %s", done.State)
 	}
 	must(t, c.Release(ctx, id))
@@ -211,12 +211,12 @@ func TestListTickets(t *testing.T) {
 	if len(seen) != 4 || seen[0] != "b/t1" {
 		t.Errorf("got %v, want the four tickets, the newest first", seen)
 	}
-	page, err := h.client.Tickets(t.Context(), client.TicketQuery{Asset: "a", State: "INIT"})
+	page, err := h.client.Tickets(t.Context(), client.TicketQuery{Asset: "a", State: client.StateInit})
 	must(t, err)
 	if len(page.Tickets) != 3 {
 		t.Errorf("got %+v", page.Tickets)
 	}
-	page, err = h.client.Tickets(t.Context(), client.TicketQuery{State: "FAILED"})
+	page, err = h.client.Tickets(t.Context(), client.TicketQuery{State: client.StateFailed})
 	must(t, err)
 	if page.Tickets == nil || len(page.Tickets) != 0 {
 		t.Errorf("got %+v, want []", page.Tickets)

@@ -23,6 +23,7 @@ func wireClaim(c engine.Claim) client.Claim {
 		Since:     c.Since.UTC(),
 		UID:       c.UID,
 		MaxHoldMS: c.MaxHold.Milliseconds(),
+		MarginMS:  c.Margin.Milliseconds(),
 	}
 	if c.Reason != "" {
 		reason := string(c.Reason)

@@ -76,14 +76,11 @@ func postNotification(c *call, q waitQuery, b client.NotificationRequest) (answe
 		Title: b.Title, Text: b.Text, Severity: b.Severity, Facts: facts, Channels: b.Channels, Wait: duration(q.Wait),
 	})
 	status := http.StatusOK
-	if res.Ticket.State == notifying {
+	if res.Ticket.State == engine.Notifying {
 		status = http.StatusAccepted
 	}
 	return answer{status: status, body: &ticketBody{res.Ticket, &besideNotification{res.Replayed}}}, err
 }
-
-// notifying is the state in which a notification is accepted and not delivered yet, the same in every flow.
-const notifying engine.State = "NOTIFYING"
 
 func postFinish(c *call, _ nothing, b client.FinishRequest) (answer, error) {
 	c.told.To = string(engine.Finished)

@@ -16,13 +16,13 @@ const task = "w48"
 
 // steps are what an agent records between its claim and its finish.
 var steps = []client.StepRequest{
-	{Step: "online", State: "ASSET_ONLINE", Facts: json.RawMessage(`{"port":443,"service":"https","rtt_ms":0.8}`)},
+	{Step: client.StepOnline, State: client.StateAssetOnline, Facts: json.RawMessage(`{"port":443,"service":"https","rtt_ms":0.8}`)},
 	{
-		Step: "vuln", State: "VULN_CHECK_DONE", Summary: "2 findings",
+		Step: client.StepVuln, State: client.StateVulnCheckDone, Summary: "2 findings",
 		Facts: json.RawMessage(`{"scanner":"example","findings":[{"id":"CVE-2021-44228","severity":"critical","port":8443},{"id":"CVE-2022-22965","severity":"critical","port":8080}]}`),
 	},
-	{Step: "intel", State: "VULN_CHECK_DONE", Facts: json.RawMessage(`{"exploited":true,"sources":["kev"]}`)},
-	{Step: "assess", State: "FINISHED", Facts: json.RawMessage(`{"risk":"low","reason":"not reachable from outside"}`), Summary: "low risk"},
+	{Step: client.StepIntel, State: client.StateVulnCheckDone, Facts: json.RawMessage(`{"exploited":true,"sources":["kev"]}`)},
+	{Step: client.StepAssess, State: client.StateFinished, Facts: json.RawMessage(`{"risk":"low","reason":"not reachable from outside"}`), Summary: "low risk"},
 }
 
 // assets numbers the assets of a run, so that no two sequences share one.
@@ -45,7 +45,7 @@ func sequence(ctx context.Context, c *client.Client, asset, task string) error {
 		}
 	}
 	t, err := c.Finish(ctx, r.Claim.ID, "")
-	if err == nil && (t.State != "FINISHED" || len(t.Steps) != len(steps)) {
+	if err == nil && (t.State != client.StateFinished || len(t.Steps) != len(steps)) {
 		return fmt.Errorf("cannot go on: the ticket is in %s with %d steps", t.State, len(t.Steps))
 	}
 	return err

@@ -94,7 +94,7 @@ func risky(ctx context.Context, c *client.Client, asset string) (id string, err 
 		return "", err
 	}
 	for _, s := range []client.StepRequest{
-		steps[0], steps[1], {Step: "assess", State: "HIGH_RISK_FOUND", Facts: steps[3].Facts, Summary: "high risk"},
+		steps[0], steps[1], {Step: client.StepAssess, State: client.StateHighRiskFound, Facts: steps[3].Facts, Summary: "high risk"},
 	} {
 		if _, err := c.Step(ctx, r.Claim.ID, s); err != nil {
 			return "", err

@@ -29,7 +29,7 @@ const (
 )
 
 var notification = client.NotificationRequest{
-	Title: "2 critical findings", Text: "CVE-2021-44228 on port 8443, CVE-2022-22965 on port 8080", Severity: "critical",
+	Title: "2 critical findings", Text: "CVE-2021-44228 on port 8443, CVE-2022-22965 on port 8080", Severity: client.SeverityCritical,
 	Facts: steps[1].Facts,
 }
 

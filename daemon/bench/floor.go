@@ -84,14 +84,14 @@ var (
 	holder = &client.Holder{Host: "floor", PID: 1, Task: task, Since: time.Now().Round(time.Millisecond).UTC(), RemainingMS: 15000}
 
 	next = map[string][]client.Next{
-		"INIT":         {{Step: "online", States: []string{"ASSET_ONLINE", "ASSET_OFFLINE"}}},
-		"ASSET_ONLINE": {{Step: "vuln", States: []string{"VULN_CHECK_DONE"}}},
-		"VULN_CHECK_DONE": {
-			{Step: "intel", States: []string{"VULN_CHECK_DONE"}},
-			{Step: "assess", States: []string{"HIGH_RISK_FOUND", "FINISHED"}},
-			{Step: "finish", States: []string{"FINISHED"}},
+		client.StateInit:        {{Step: client.StepOnline, States: []string{client.StateAssetOnline, client.StateAssetOffline}}},
+		client.StateAssetOnline: {{Step: client.StepVuln, States: []string{client.StateVulnCheckDone}}},
+		client.StateVulnCheckDone: {
+			{Step: client.StepIntel, States: []string{client.StateVulnCheckDone}},
+			{Step: client.StepAssess, States: []string{client.StateHighRiskFound, client.StateFinished}},
+			{Step: client.CallFinish, States: []string{client.StateFinished}},
 		},
-		"FINISHED": {},
+		client.StateFinished: {},
 	}
 )
 

@@ -28,7 +28,7 @@ const (
 	lockTTL    = 15 * time.Second
 	keep       = 720 * time.Hour
 	keepGrants = 2160 * time.Hour
-	flow       = "asset-inference"
+	flow       = client.FlowAssetInference
 )
 
 // redisOptions are those of the daemon.
@@ -135,7 +135,7 @@ func (w *redisWork) claim(ctx context.Context, asset, task string) (*held, map[s
 	if err := lock.LockContext(ctx); err != nil {
 		return nil, nil, err
 	}
-	fields, rest, err := w.call(ctx, w.mint, h, "", flow, "INIT", asset, keepGrants.Milliseconds(),
+	fields, rest, err := w.call(ctx, w.mint, h, "", flow, client.StateInit, asset, keepGrants.Milliseconds(),
 		h.key("ticket:"), h.key("log:"), h.key("refused:"))
 	if err != nil {
 		return nil, nil, err
@@ -165,7 +165,7 @@ func (w *redisWork) record(ctx context.Context, h *held, r client.StepRequest) (
 	}
 	digest := sha256.Sum256(r.Facts)
 	anew := from[r.Step]
-	if r.Step == "intel" {
+	if r.Step == client.StepIntel {
 		anew = "," // the arrow stays in its state
 	}
 	fields, _, err := w.call(ctx, w.step, h, refusal("step", h.token), h.next(), r.Step, r.State, hex.EncodeToString(digest[:]), string(record),

@@ -75,26 +75,26 @@ func run(ctx context.Context, picket *client.Client, asset, task, target, report
 		return err
 	}
 
-	if state == "INIT" || state == "ASSET_OFFLINE" {
+	if state == client.StateInit || state == client.StateAssetOffline {
 		banner, err := look(target)
 		if err != nil {
-			if err := step("online", "ASSET_OFFLINE", map[string]string{"error": err.Error()}, "no answer"); err != nil {
+			if err := step(client.StepOnline, client.StateAssetOffline, map[string]string{"error": err.Error()}, "no answer"); err != nil {
 				return fmt.Errorf("cannot record OFFLINE: %w", err)
 			}
 			_, err = picket.Finish(ctx, id, "offline")
 			return err
 		}
-		if err := step("online", "ASSET_ONLINE", map[string]string{"banner": banner}, ""); err != nil {
+		if err := step(client.StepOnline, client.StateAssetOnline, map[string]string{"banner": banner}, ""); err != nil {
 			return err
 		}
 	}
 	findings, critical, err := read(report)
 	if err != nil { // no report is not "nothing found"
-		_, told := picket.Fail(ctx, id, client.FailureRequest{Step: "vuln", Error: err.Error()})
+		_, told := picket.Fail(ctx, id, client.FailureRequest{Step: client.StepVuln, Error: err.Error()})
 		return errors.Join(err, told)
 	}
-	if state == "ASSET_ONLINE" {
-		if err := step("vuln", "VULN_CHECK_DONE", map[string]any{"findings": findings}, ""); err != nil {
+	if state == client.StateAssetOnline {
+		if err := step(client.StepVuln, client.StateVulnCheckDone, map[string]any{"findings": findings}, ""); err != nil {
 			return err
 		}
 	}
@@ -103,14 +103,14 @@ func run(ctx context.Context, picket *client.Client, asset, task, target, report
 		return err
 	}
 	summary := list(critical, ", ", maxSummary)
-	if state == "VULN_CHECK_DONE" {
-		if err := step("assess", "HIGH_RISK_FOUND", map[string]any{"critical": critical}, summary); err != nil {
+	if state == client.StateVulnCheckDone {
+		if err := step(client.StepAssess, client.StateHighRiskFound, map[string]any{"critical": critical}, summary); err != nil {
 			return err
 		}
 	}
-	if state == "HIGH_RISK_FOUND" {
+	if state == client.StateHighRiskFound {
 		_, err := picket.Notify(ctx, id, client.NotificationRequest{
-			Title: "Critical vulnerability on " + asset, Text: list(critical, "\n", maxText), Severity: "critical",
+			Title: "Critical vulnerability on " + asset, Text: list(critical, "\n", maxText), Severity: client.SeverityCritical,
 		}, 10*time.Second)
 		if err != nil {
 			return err

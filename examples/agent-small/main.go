@@ -34,14 +34,14 @@ func scan(ctx context.Context, picket *client.Client, asset, task string) error 
 	if err != nil || got.Claim == nil { // no claim and no error: it is finished already
 		return err
 	}
-	state := "ASSET_ONLINE"
+	state := client.StateAssetOnline
 	if conn, err := net.DialTimeout("tcp", net.JoinHostPort(asset, "22"), 5*time.Second); err != nil {
-		state = "ASSET_OFFLINE"
+		state = client.StateAssetOffline
 	} else {
 		conn.Close()
 	}
-	step, err := picket.Step(ctx, got.Claim.ID, client.StepRequest{Step: "online", State: state})
-	if err != nil || step.Ticket.State != "ASSET_OFFLINE" {
+	step, err := picket.Step(ctx, got.Claim.ID, client.StepRequest{Step: client.StepOnline, State: state})
+	if err != nil || step.Ticket.State != client.StateAssetOffline {
 		return err // claim again to go on; a lost claim is an error with a reason, and nothing was written
 	}
 	_, err = picket.Finish(ctx, got.Claim.ID, "offline")

@@ -47,6 +47,7 @@ type Claim struct {
 	Status      string    `json:"status" enum:"held,lost,released" doc:"Whether the claim is held."`
 	Reason      *string   `json:"reason" doc:"Why it ended; null while held."`
 	TrustedMS   int64     `json:"trusted_ms" doc:"For how long the claim can be relied upon from now, without another renewal or sign of life: the least that its lock, its heartbeat and its max_hold leave. 0 when ended."`
+	MarginMS    int64     `json:"margin_ms" doc:"How much longer the lock stays than the claim can be relied upon, at least: in that time what runs under the claim is ended."`
 	Since       time.Time `json:"since" doc:"When it was granted."`
 	PID         *int      `json:"pid" doc:"The watched process, or null."`
 	UID         uint32    `json:"uid" doc:"The user whose claim it is."`

@@ -88,15 +88,15 @@ func TestRequests(t *testing.T) {
 			return err
 		},
 		`POST /v1/claims/x/steps {"step":"online","state":"ASSET_ONLINE","facts":{"n":12345678901234567,"f":1.0}}`: func() error {
-			_, err := c.Step(ctx, "x", StepRequest{Step: "online", State: "ASSET_ONLINE", Facts: json.RawMessage(`{"n":12345678901234567,"f":1.0}`)})
+			_, err := c.Step(ctx, "x", StepRequest{Step: StepOnline, State: StateAssetOnline, Facts: json.RawMessage(`{"n":12345678901234567,"f":1.0}`)})
 			return err
 		},
 		`POST /v1/claims/x/failures {"step":"vuln","error":"e","final":true}`: func() error {
-			_, err := c.Fail(ctx, "x", FailureRequest{Step: "vuln", Error: "e", Final: true})
+			_, err := c.Fail(ctx, "x", FailureRequest{Step: StepVuln, Error: "e", Final: true})
 			return err
 		},
 		`POST /v1/claims/x/notification?wait=10s {"title":"t","text":"x","severity":"low"}`: func() error {
-			_, err := c.Notify(ctx, "x", NotificationRequest{Title: "t", Text: "x", Severity: "low"}, 10*time.Second)
+			_, err := c.Notify(ctx, "x", NotificationRequest{Title: "t", Text: "x", Severity: SeverityLow}, 10*time.Second)
 			return err
 		},
 	} {
@@ -281,7 +281,7 @@ func TestKeptConnectionEnds(t *testing.T) {
 		_, _ = io.WriteString(w, "{}")
 	})
 	for range 2 {
-		if _, err := c.Step(t.Context(), "x", StepRequest{Step: "online", State: "ASSET_ONLINE"}); err != nil {
+		if _, err := c.Step(t.Context(), "x", StepRequest{Step: StepOnline, State: StateAssetOnline}); err != nil {
 			t.Error(err)
 		}
 	}

@@ -36,9 +36,9 @@ func Example() {
 		fmt.Println("done already:", got.Ticket.State)
 		return
 	}
-	if _, recorded := got.Ticket.Steps["online"]; !recorded { // what an earlier claim recorded need not be done again
+	if _, recorded := got.Ticket.Steps[client.StepOnline]; !recorded { // what an earlier claim recorded need not be done again
 		_, err = picket.Step(ctx, got.Claim.ID, client.StepRequest{
-			Step: "online", State: "ASSET_OFFLINE", Facts: json.RawMessage(`{"ports":[]}`),
+			Step: client.StepOnline, State: client.StateAssetOffline, Facts: json.RawMessage(`{"ports":[]}`),
 		})
 		if err != nil {
 			fmt.Println(err) // the claim may be lost: then nothing was written
@@ -65,18 +65,18 @@ func pretend() (socket string, stop func()) {
 	if err != nil {
 		panic(err)
 	}
-	ticket := client.Ticket{ID: "web-01/w48", State: "INIT"}
+	ticket := client.Ticket{ID: "web-01/w48", State: client.StateInit}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/claims", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusCreated)
 		_ = json.NewEncoder(w).Encode(client.ClaimResponse{Claim: &client.Claim{ID: "c1"}, Ticket: ticket})
 	})
 	mux.HandleFunc("POST /v1/claims/c1/steps", func(w http.ResponseWriter, _ *http.Request) {
-		ticket.State = "ASSET_OFFLINE"
+		ticket.State = client.StateAssetOffline
 		_ = json.NewEncoder(w).Encode(client.StepResponse{Ticket: ticket})
 	})
 	mux.HandleFunc("POST /v1/claims/c1/finish", func(w http.ResponseWriter, _ *http.Request) {
-		ticket.State = "FINISHED"
+		ticket.State = client.StateFinished
 		_ = json.NewEncoder(w).Encode(client.TicketBody{Ticket: ticket})
 	})
 	server := &http.Server{Handler: mux}

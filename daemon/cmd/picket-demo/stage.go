@@ -186,7 +186,7 @@ func (s *stage) finished(ctx context.Context, host, asset, task string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("%s/%s is not FINISHED within %s", asset, task, startLimit))
 	defer cancel()
 	for {
-		if t, err := cl.Ticket(ctx, asset, task); err == nil && t.State == "FINISHED" {
+		if t, err := cl.Ticket(ctx, asset, task); err == nil && t.State == client.StateFinished {
 			return nil
 		}
 		select {

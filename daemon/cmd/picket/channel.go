@@ -20,7 +20,7 @@ func channelCommand() *cli.Command {
 			Name:      "test",
 			Usage:     "send a harmless message, once, and say what came back; exits with 1 when it was not accepted, 75 when it may be later",
 			ArgsUsage: "CHANNEL",
-			Flags:     jsonFlags(&cli.StringFlag{Name: "severity", Usage: "how bad the message says that it is: info, low, medium, high or critical", Value: "info"}),
+			Flags:     jsonFlags(&cli.StringFlag{Name: "severity", Usage: "how bad the message says that it is: info, low, medium, high or critical", Value: client.SeverityInfo}),
 			Action:    channelTest,
 		}},
 	}
@@ -43,9 +43,9 @@ func channelTest(c *cli.Context) error {
 		return err
 	}
 	switch t.Status {
-	case "sent":
+	case client.DeliverySent:
 		return nil
-	case "pending":
+	case client.DeliveryPending:
 		return &exitError{code: exitTempFail}
 	}
 	return &exitError{code: exitFailed}
@@ -53,10 +53,10 @@ func channelTest(c *cli.Context) error {
 
 func testText(t client.ChannelTest) string {
 	what := map[string]string{
-		"sent":    "accepted the message %s after %s",
-		"pending": "did not accept the message %s, and may later; it said so after %s",
-		"unknown": "may have got the message %s: no receipt came within %s",
-		"dead":    "refused the message %s after %s",
+		client.DeliverySent:    "accepted the message %s after %s",
+		client.DeliveryPending: "did not accept the message %s, and may later; it said so after %s",
+		client.DeliveryUnknown: "may have got the message %s: no receipt came within %s",
+		client.DeliveryDead:    "refused the message %s after %s",
 	}[t.Status]
 	text := fmt.Sprintf("%s (%s) "+what, t.Channel, t.Type, t.ID, millis(t.TookMS))
 	if t.Error != "" {

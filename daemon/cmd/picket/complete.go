@@ -83,7 +83,7 @@ func complete(app *cli.App, words []string, out io.Writer) {
 // flagWords says what stands behind a flag, in the words of ArgsUsage. Files are the shell's own.
 var flagWords = map[string]string{
 	"asset": "ASSET", "task": "TASK", "channel": "CHANNEL", "claim": "ID", "severity": "info|low|medium|high|critical",
-	"flow": "asset-inference",
+	"flow": client.FlowAssetInference,
 }
 
 func findFlag(flags []cli.Flag, name string) cli.Flag {

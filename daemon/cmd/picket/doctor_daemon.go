@@ -151,8 +151,8 @@ func (d *diagnosis) outbox(ctx context.Context, cl *client.Client, o client.Outb
 		d.ok("notifications", "%s", waiting(o))
 	}
 	for _, c := range []struct{ status, level, means, right string }{
-		{"parked", levelWrong, "parked until a person says whether it arrived", "find out whether they arrived, then picket outbox settle, retry or discard"},
-		{"dead", levelWarning, "given up on a channel", "picket outbox ls --status dead says why; mend it, then picket outbox retry"},
+		{client.DeliveryParked, levelWrong, "parked until a person says whether it arrived", "find out whether they arrived, then picket outbox settle, retry or discard"},
+		{client.DeliveryDead, levelWarning, "given up on a channel", "picket outbox ls --status dead says why; mend it, then picket outbox retry"},
 	} {
 		list, err := cl.Outbox(ctx, c.status)
 		if err != nil {

@@ -76,7 +76,7 @@ func TestExampleAgents(t *testing.T) {
 			eventually(t, "the ticket is finished", func() bool {
 				var err error
 				ticket, err = cl.Ticket(t.Context(), c.asset, "w48")
-				return err == nil && ticket.State == stateFinished
+				return err == nil && ticket.State == client.StateFinished
 			})
 			if ticket.Summary != c.summary || len(ticket.Steps) != c.steps {
 				t.Errorf("the ticket is %s", asJSON(t, ticket))
@@ -119,7 +119,7 @@ func TestExampleAgents(t *testing.T) {
 		cmd.Env = append(os.Environ(), "PICKET_SOCKET="+h.socket)
 		out, err := cmd.CombinedOutput()
 		ticket, _ := cl.Ticket(t.Context(), asset, "w48")
-		if err == nil || ticket.State != "ASSET_ONLINE" || ticket.Failure == nil || ticket.Failure.Step != "vuln" {
+		if err == nil || ticket.State != client.StateAssetOnline || ticket.Failure == nil || ticket.Failure.Step != client.StepVuln {
 			t.Errorf("%s: %v, and the ticket is %s\n%s", asset, err, asJSON(t, ticket), out)
 		}
 	}
@@ -141,7 +141,7 @@ func TestAnExampleDecidesFromWhatIsRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, step := range []client.StepRequest{
-		{Step: "online", State: "ASSET_ONLINE"}, {Step: "vuln", State: "VULN_CHECK_DONE", Facts: report},
+		{Step: client.StepOnline, State: client.StateAssetOnline}, {Step: client.StepVuln, State: client.StateVulnCheckDone, Facts: report},
 	} {
 		if _, err := cl.Step(t.Context(), got.Claim.ID, step); err != nil {
 			t.Fatal(err)

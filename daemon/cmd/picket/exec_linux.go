@@ -60,10 +60,6 @@ func execAction(c *cli.Context) error {
 		return err
 	}
 	cl := connect(c)
-	status, err := cl.Status(c.Context)
-	if err != nil {
-		return internal(err)
-	}
 	req := client.ClaimRequest{
 		Asset: before[0], Task: before[1], Flow: c.String("flow"),
 		Wait: durationText(c, "wait"), Heartbeat: durationText(c, "heartbeat"), MaxHold: durationText(c, "max-hold"),
@@ -89,10 +85,7 @@ func execAction(c *cli.Context) error {
 	if err != nil {
 		return internal(err)
 	}
-	g := guard{
-		client: cl, claim: *r.Claim, errs: c.App.ErrWriter,
-		margin: max(time.Duration(status.LockTTLMS)*time.Millisecond/5, 200*time.Millisecond),
-	}
+	g := guard{client: cl, claim: *r.Claim, errs: c.App.ErrWriter}
 	code, err := g.run(path, argv, env)
 	if g.lost == "" {
 		g.release()
@@ -113,7 +106,7 @@ func internal(err error) error {
 
 // skipped says that a terminal ticket needs no run.
 func skipped(w io.Writer, t client.Ticket) error {
-	if t.State == stateFailed {
+	if t.State == client.StateFailed {
 		return exitf(exitFailed, "%s is FAILED: CMD was not run; see picket ticket show %s", t.ID, t.ID)
 	}
 	fmt.Fprintf(w, "picket: %s is already done\n", clean(t.ID))

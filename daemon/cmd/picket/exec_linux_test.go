@@ -225,8 +225,8 @@ func TestF8_TheDeadlineCountsFromWhenTheCallWasSent(t *testing.T) {
 	s := agent.Look(t.Context(), cl, "c1", 0)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if s.Deadline == 0 || s.Deadline > f.arrived+f.trusted {
-		t.Errorf("trusted until %s, more than %s after the call arrived at %s", s.Deadline, f.trusted, f.arrived)
+	if s.Trust.Until == 0 || s.Trust.Until > f.arrived+f.trusted {
+		t.Errorf("trusted until %s, more than %s after the call arrived at %s", s.Trust.Until, f.trusted, f.arrived)
 	}
 }
 

@@ -112,7 +112,7 @@ func TestReport(t *testing.T) {
 	}
 	illegal := &client.Problem{
 		Code: client.IllegalTransition, Detail: "the flow does not allow this in state INIT; allowed are online, finish",
-		Allowed: []client.Next{{Step: "online", States: []string{"ASSET_ONLINE", "ASSET_OFFLINE"}}, {Step: "finish"}},
+		Allowed: []client.Next{{Step: client.StepOnline, States: []string{client.StateAssetOnline, client.StateAssetOffline}}, {Step: "finish"}},
 	}
 	problem := &client.Problem{Code: client.LockHeld, Status: 423, Detail: "held by\x1b[31m another"}
 	for _, c := range []struct {

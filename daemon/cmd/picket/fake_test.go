@@ -47,23 +47,20 @@ func startFake(t *testing.T) *fakeDaemon {
 	}
 	f := &fakeDaemon{
 		socket: filepath.Join(dir, "s"), changed: make(chan struct{}), trusted: fakeTTL * 4 / 5,
-		claim: client.Claim{ID: "c1", Token: 7, Asset: "web-01", Task: "w1", Ticket: "web-01/w1", Status: client.StatusHeld},
+		claim: client.Claim{ID: "c1", Token: 7, Asset: "web-01", Task: "w1", Ticket: "web-01/w1", Status: client.StatusHeld, MarginMS: fakeTTL.Milliseconds() / 5},
 	}
 	listener, err := net.Listen("unix", f.socket)
 	if err != nil {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
-		write(w, client.Status{LockTTLMS: fakeTTL.Milliseconds()})
-	})
 	mux.HandleFunc("POST /v1/claims", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusCreated)
-		write(w, client.ClaimResponse{Claim: &f.claim, Ticket: client.Ticket{ID: "web-01/w1", State: "INIT"}})
+		write(w, client.ClaimResponse{Claim: &f.claim, Ticket: client.Ticket{ID: "web-01/w1", State: client.StateInit}})
 	})
 	mux.HandleFunc("GET /v1/outbox", func(w http.ResponseWriter, r *http.Request) {
 		list := client.IntentList{Intents: []client.Intent{}}
-		if f.parked && r.URL.Query().Get("status") == "parked" {
+		if f.parked && r.URL.Query().Get("status") == client.DeliveryParked {
 			list.Intents = append(list.Intents, client.Intent{Ticket: "web-01/w1"})
 		}
 		write(w, list)

@@ -23,10 +23,9 @@ import (
 type guard struct {
 	client *client.Client
 	claim  client.Claim
-	margin time.Duration // between the end of trust and the end of the lock
 	errs   io.Writer
 
-	deadline time.Duration // of trust, on CLOCK_BOOTTIME
+	trust    client.Trust  // on CLOCK_BOOTTIME
 	killAt   time.Duration // when what is left of the command is killed, on CLOCK_BOOTTIME; set with lost
 	lost     string        // why the command is ended; empty while it is not
 	released bool          // the command gave the claim back itself and may go on without it
@@ -39,10 +38,10 @@ func (g *guard) run(path string, argv, env []string) (int, error) {
 	case first.Lost != "":
 		g.lost = first.Lost
 		return exitLost, exitf(exitLost, "the claim on %s was lost (%s) before the command was started", g.claim.Ticket, first.Lost)
-	case first.Deadline == 0:
+	case first.Trust.Until == 0:
 		return 0, exitf(exitInternal, "cannot watch the claim on %s: %s", g.claim.Ticket, cmp.Or(agent.Away(first.Err), "the daemon does not answer"))
 	default:
-		g.deadline = first.Deadline
+		g.trust = first.Trust
 	}
 	clock, err := agent.NewAlarm()
 	if err != nil {
@@ -64,7 +63,7 @@ func (g *guard) run(path string, argv, env []string) (int, error) {
 		signal.Notify(signals, syscall.SIGTSTP)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	sights, watched, deadline := make(chan agent.Sight), make(chan struct{}), g.deadline
+	sights, watched, deadline := make(chan agent.Sight), make(chan struct{}), g.trust.Until
 	go func() {
 		defer close(watched)
 		agent.Watch(ctx, g.client, g.claim.ID, deadline, sights)
@@ -79,7 +78,7 @@ func (g *guard) run(path string, argv, env []string) (int, error) {
 // attend stays with the running command. After every event the deadline is looked at first: this process may have stood
 // still.
 func (g *guard) attend(ch *child, clock *agent.Alarm, signals <-chan os.Signal, sights <-chan agent.Sight) int {
-	clock.Set(g.deadline)
+	clock.Set(g.trust.Until)
 	for {
 		var s agent.Sight
 		var sig os.Signal
@@ -103,8 +102,8 @@ func (g *guard) attend(ch *child, clock *agent.Alarm, signals <-chan os.Signal, 
 			ch.suspend()
 			// The command stands still as well, so its claim may be looked at anew before the deadline is.
 			s, sig = g.look(5*time.Second, 0), syscall.SIGCONT
-			g.deadline = max(g.deadline, s.Deadline)
-			clock.Set(g.deadline)
+			g.trust = g.trust.Later(s.Trust)
+			clock.Set(g.trust.Until)
 		}
 		now := agent.Boottime()
 		switch {
@@ -113,15 +112,15 @@ func (g *guard) attend(ch *child, clock *agent.Alarm, signals <-chan os.Signal, 
 				ch.signal(syscall.SIGKILL)
 			}
 		case g.released:
-		case now >= g.deadline:
+		case now >= g.trust.Until:
 			g.end(ch, clock, s.Lost)
 		case s.Lost != "":
 			g.end(ch, clock, s.Lost)
 		case s.Released:
 			g.released = true
-		case s.Deadline > g.deadline:
-			g.deadline = s.Deadline
-			clock.Set(g.deadline)
+		default:
+			g.trust = g.trust.Later(s.Trust)
+			clock.Set(g.trust.Until)
 		}
 		if sig == syscall.SIGCHLD {
 			reapOrphans(ch.pid())
@@ -131,13 +130,12 @@ func (g *guard) attend(ch *child, clock *agent.Alarm, signals <-chan os.Signal, 
 	}
 }
 
-// end begins to end the command. It has two thirds of the margin for it, counted from the deadline at latest. A reason that is not
-// known, because the deadline came first, is asked for meanwhile.
+// end begins to end the command. A reason that is not known, because the deadline came first, is asked for meanwhile.
 func (g *guard) end(ch *child, clock *agent.Alarm, reason string) {
-	g.killAt = min(agent.Boottime(), g.deadline) + g.margin*2/3
+	g.killAt = g.trust.KillAt(agent.Boottime())
 	ch.terminate()
 	if reason == "" {
-		reason = agent.WhyLost(g.client, g.claim.ID, g.margin)
+		reason = agent.WhyLost(g.client, g.claim)
 	}
 	g.lost = reason
 	fmt.Fprintf(g.errs, "picket: the claim on %s was lost (%s): the command is ended\n", clean(g.claim.Ticket), clean(reason))

@@ -154,10 +154,10 @@ func TestG12_TheJournalTellsTheStory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.Step(t.Context(), got.Claim.ID, client.StepRequest{Step: "online", State: "ASSET_OFFLINE"}); err != nil {
+			if _, err := c.Step(t.Context(), got.Claim.ID, client.StepRequest{Step: client.StepOnline, State: client.StateAssetOffline}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.Step(t.Context(), got.Claim.ID, client.StepRequest{Step: "vuln", State: "VULN_CHECK_DONE"}); err == nil {
+			if _, err := c.Step(t.Context(), got.Claim.ID, client.StepRequest{Step: client.StepVuln, State: client.StateVulnCheckDone}); err == nil {
 				t.Error("an offline asset was checked")
 			}
 		}
@@ -309,16 +309,16 @@ func TestF27_AFrozenJournald(t *testing.T) {
 		}
 		for strings.Contains(metricsOf(t, h), "\npicket_audit_dropped_total 0\n") {
 			for range 500 { // accepted ones: refusals of one kind are only counted
-				_, _ = c.Step(t.Context(), got.Claim.ID, client.StepRequest{Step: "online", State: "ASSET_OFFLINE"})
+				_, _ = c.Step(t.Context(), got.Claim.ID, client.StepRequest{Step: client.StepOnline, State: client.StateAssetOffline})
 			}
 		}
 		for range 6 { // longer than the lock's ttl without a renewal
 			time.Sleep(time.Second)
-			if k, err := c.GetClaim(t.Context(), got.Claim.ID); err != nil || k.Status != "held" {
+			if k, err := c.GetClaim(t.Context(), got.Claim.ID); err != nil || k.Status != client.StatusHeld {
 				t.Errorf("the claim is %s, %v", k.Status, err)
 			}
 		}
-		if _, err := c.Step(t.Context(), got.Claim.ID, client.StepRequest{Step: "online", State: "ASSET_OFFLINE"}); err != nil {
+		if _, err := c.Step(t.Context(), got.Claim.ID, client.StepRequest{Step: client.StepOnline, State: client.StateAssetOffline}); err != nil {
 			t.Error(err)
 		}
 		if err := journal.Signal(unix.SIGCONT); err != nil {

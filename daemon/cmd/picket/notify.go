@@ -65,7 +65,7 @@ func notifyAction(c *cli.Context) error {
 	if err := done(c, r, "%s is %s", r.Ticket.ID, r.Ticket.State); err != nil {
 		return err
 	}
-	if r.Ticket.State == stateFailed {
+	if r.Ticket.State == client.StateFailed {
 		return exitf(exitFailed, "the notification of %s could not be delivered: see picket ticket show %s", r.Ticket.ID, r.Ticket.ID)
 	}
 	return nil

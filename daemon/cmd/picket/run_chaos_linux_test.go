@@ -157,7 +157,7 @@ func (c *chaosRun) verdict(t *testing.T, cl *client.Client, asset, task string, 
 	eventually(t, asset+" is finished", func() bool {
 		var err error
 		ticket, err = cl.Ticket(t.Context(), asset, task)
-		return err == nil && ticket.State == stateFinished
+		return err == nil && ticket.State == client.StateFinished
 	})
 	history, err := cl.History(t.Context(), asset, task)
 	if err != nil {
@@ -174,9 +174,9 @@ func (c *chaosRun) verdict(t *testing.T, cl *client.Client, asset, task string, 
 		told = told || r.key == fmt.Sprintf("%q", asset+"/"+task)
 	}
 	kind, _, _ := strings.Cut(asset, "-")
-	want := map[string]string{"risk": "HIGH_RISK_FOUND", "half": "HIGH_RISK_FOUND", "clean": stateFinished, "off": ""}[kind]
-	risky := want == "HIGH_RISK_FOUND"
-	good := ticket.Steps["assess"].State == want && told == risky && (ticket.Notification != nil) == risky
+	want := map[string]string{"risk": client.StateHighRiskFound, "half": client.StateHighRiskFound, "clean": client.StateFinished, "off": ""}[kind]
+	risky := want == client.StateHighRiskFound
+	good := ticket.Steps[client.StepAssess].State == want && told == risky && (ticket.Notification != nil) == risky
 	for _, n := range once {
 		good = good && n == 1
 	}

@@ -50,7 +50,7 @@ func TestTheExampleOfARunWorks(t *testing.T) {
 	t.Cleanup(cl.CloseIdleConnections)
 	for asset, intel := range map[string]bool{"127.0.0.1": true, "127.0.0.2": false, "127.0.0.3": false} {
 		ticket, err := cl.Ticket(t.Context(), asset, "w48")
-		if _, asked := ticket.Steps["intel"]; err != nil || asked != intel {
+		if _, asked := ticket.Steps[client.StepIntel]; err != nil || asked != intel {
 			t.Errorf("%s: %s, %v", asset, asJSON(t, ticket), err)
 		}
 	}
@@ -162,7 +162,7 @@ high_risk = 'any(findings, .id == "open-port" and .location endsWith ":23")'
 	cl := client.New(h.socket)
 	t.Cleanup(cl.CloseIdleConnections)
 	ticket, err := cl.Ticket(t.Context(), "127.0.0.1", "w48")
-	if facts := string(ticket.Steps["vuln"].Facts); err != nil || ticket.State != stateFinished || !strings.Contains(facts, `"open-port"`) ||
+	if facts := string(ticket.Steps[client.StepVuln].Facts); err != nil || ticket.State != client.StateFinished || !strings.Contains(facts, `"open-port"`) ||
 		!strings.Contains(facts, port) {
 		t.Errorf("the ticket is %s, %v", asJSON(t, ticket), err)
 	}

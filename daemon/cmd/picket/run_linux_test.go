@@ -146,7 +146,7 @@ func TestG6_ThreeHostsShareAListAndOneDies(t *testing.T) {
 		eventually(t, asset+" is finished", func() bool {
 			var err error
 			ticket, err = cl.Ticket(t.Context(), asset, "w48")
-			return err == nil && ticket.State == stateFinished
+			return err == nil && ticket.State == client.StateFinished
 		})
 		history, err := cl.History(t.Context(), asset, "w48")
 		if err != nil {
@@ -154,7 +154,7 @@ func TestG6_ThreeHostsShareAListAndOneDies(t *testing.T) {
 		}
 		assessed := 0
 		for _, e := range history.Events {
-			if e.Step == "assess" {
+			if e.Step == client.StepAssess {
 				assessed++
 				by[e.Host]++
 			}
@@ -235,7 +235,7 @@ func TestG8_AFrozenRunLosesItsClaim(t *testing.T) {
 		t.Fatal(err)
 	}
 	frozen.wait(t, 0)
-	if got := frozen.results(t); len(got) != 1 || !got[0].Skipped || got[0].State != stateFinished {
+	if got := frozen.results(t); len(got) != 1 || !got[0].Skipped || got[0].State != client.StateFinished {
 		t.Errorf("it says %s", asJSON(t, got))
 	}
 	scanner, err := strconv.Atoi(s.calls("vuln")[0][2])
@@ -330,7 +330,7 @@ func TestRunEndsGently(t *testing.T) {
 	cl := client.New(h.socket)
 	t.Cleanup(cl.CloseIdleConnections)
 	ticket, err := cl.Ticket(t.Context(), asset, "w48")
-	if err != nil || ticket.Holder != nil || ticket.State == "ASSET_ONLINE" {
+	if err != nil || ticket.Holder != nil || ticket.State == client.StateAssetOnline {
 		t.Errorf("the ticket is %s, %v", asJSON(t, ticket), err)
 	}
 	for _, one := range r.results(t) {

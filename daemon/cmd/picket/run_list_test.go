@@ -83,7 +83,7 @@ func TestRunSaysWhyATicketIsFailed(t *testing.T) {
 	s := newScanners(t, saysOnline, findsRisk)
 	first := s.start(t, h, "web-01", "w48")
 	first.wait(t, 0)
-	if got := first.results(t); len(got) != 1 || got[0].Told || got[0].State != "NOTIFYING" {
+	if got := first.results(t); len(got) != 1 || got[0].Told || got[0].State != client.StateNotifying {
 		t.Errorf("it says %s", &first.out)
 	}
 	cl := client.New(h.socket)

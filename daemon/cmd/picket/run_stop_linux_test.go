@@ -45,7 +45,7 @@ func TestASignalInTheLastStepDoesNotHideThatAllIsDone(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.wait(t, 0)
-	if got := r.results(t); len(got) != 1 || got[0].Outcome != agent.Done || got[0].State != stateFinished {
+	if got := r.results(t); len(got) != 1 || got[0].Outcome != agent.Done || got[0].State != client.StateFinished {
 		t.Errorf("it says %s", asJSON(t, got))
 	}
 }

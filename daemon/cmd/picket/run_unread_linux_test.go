@@ -68,7 +68,7 @@ func TestOutputThatNobodyReadsHoldsNoWork(t *testing.T) {
 	cl := client.New(h.socket)
 	t.Cleanup(cl.CloseIdleConnections)
 	eventually(t, "all assets are done and no claim is held", func() bool {
-		list, err := cl.Tickets(t.Context(), client.TicketQuery{State: stateFinished, Limit: 100})
+		list, err := cl.Tickets(t.Context(), client.TicketQuery{State: client.StateFinished, Limit: 100})
 		status, err2 := cl.Status(t.Context())
 		return err == nil && err2 == nil && len(list.Tickets) == assets && status.Claims == 0
 	})
@@ -133,7 +133,7 @@ func TestAClosedOrFullOutputEndsNoWork(t *testing.T) {
 			_ = cmd.Wait()
 			cl := client.New(h.socket)
 			t.Cleanup(cl.CloseIdleConnections)
-			list, err := cl.Tickets(t.Context(), client.TicketQuery{State: stateFinished, Limit: 100})
+			list, err := cl.Tickets(t.Context(), client.TicketQuery{State: client.StateFinished, Limit: 100})
 			if code := cmd.ProcessState.ExitCode(); err != nil || len(list.Tickets) != 20 || code != exitFailed {
 				t.Errorf("%d are done, %v; it ends with %d", len(list.Tickets), err, code)
 			}
@@ -158,7 +158,7 @@ func TestATerminalThatGoesAwayEndsARunGently(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.wait(t, exitTempFail)
-	if got := r.results(t); len(got) != 1 || got[0].Outcome != agent.Stopped || got[0].State != "VULN_CHECK_DONE" {
+	if got := r.results(t); len(got) != 1 || got[0].Outcome != agent.Stopped || got[0].State != client.StateVulnCheckDone {
 		t.Errorf("it says %s", asJSON(t, got))
 	}
 }

@@ -201,7 +201,7 @@ func TestWhatFailsEverywhereIsLeftAlone(t *testing.T) {
 	}
 	cl := client.New(hosts[0].socket)
 	t.Cleanup(cl.CloseIdleConnections)
-	if ticket, err := cl.Ticket(t.Context(), "web-01", "w48"); err != nil || ticket.Failure == nil || ticket.Failure.Count != 7 || ticket.State != "ASSET_ONLINE" {
+	if ticket, err := cl.Ticket(t.Context(), "web-01", "w48"); err != nil || ticket.Failure == nil || ticket.Failure.Count != 7 || ticket.State != client.StateAssetOnline {
 		t.Errorf("the ticket is %s, %v", asJSON(t, ticket), err)
 	}
 }

@@ -94,7 +94,7 @@ func doneCommand() *cli.Command {
 				return err
 			}
 			_, recorded := r.Steps[args[0]]
-			if args[0] == "notify" {
+			if args[0] == client.CallNotify {
 				recorded = r.Notification != nil
 			}
 			if !recorded {

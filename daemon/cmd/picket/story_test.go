@@ -142,7 +142,7 @@ func TestG2_TheFrozenWriterIsRefused(t *testing.T) {
 	cl := client.New(hosts[1].socket)
 	t.Cleanup(cl.CloseIdleConnections)
 	before, err := cl.Ticket(t.Context(), "web-01", "w48")
-	if err != nil || before.State != stateFinished || before.Steps["online"].State != "ASSET_ONLINE" {
+	if err != nil || before.State != client.StateFinished || before.Steps[client.StepOnline].State != client.StateAssetOnline {
 		t.Fatalf("B leaves %+v, %v", before, err)
 	}
 
@@ -164,7 +164,7 @@ func TestG2_TheFrozenWriterIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := history.Refused; len(r) != 1 || r[0].To != "ASSET_OFFLINE" || r[0].Host != "scan-01" || r[0].Token >= after.Token {
+	if r := history.Refused; len(r) != 1 || r[0].To != client.StateAssetOffline || r[0].Host != "scan-01" || r[0].Token >= after.Token {
 		t.Errorf("refused were %+v", r)
 	}
 	checkHistory(t, history, after)

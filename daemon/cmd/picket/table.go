@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/mattn/go-runewidth"
+
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // table lays out rows in columns. The first row is the heading.
@@ -178,9 +180,9 @@ const bold = "\x1b[1m"
 
 // colors are those of the words that a reader looks for.
 var colors = map[string]string{
-	"FINISHED": "\x1b[32m", "NOTIFIED": "\x1b[32m", "sent": "\x1b[32m",
-	"FAILED": "\x1b[31m", "dead": "\x1b[31m", "lost": "\x1b[31m",
-	"unknown": "\x1b[33m", "parked": "\x1b[33m",
+	client.StateFinished: "\x1b[32m", client.StateNotified: "\x1b[32m", client.DeliverySent: "\x1b[32m",
+	client.StateFailed: "\x1b[31m", client.DeliveryDead: "\x1b[31m", client.StatusLost: "\x1b[31m",
+	client.DeliveryUnknown: "\x1b[33m", client.DeliveryParked: "\x1b[33m",
 }
 
 // section prints rows under a blank line, if there are any below the heading.

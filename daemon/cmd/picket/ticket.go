@@ -24,12 +24,6 @@ import (
 // maxPage is the API's limit on the tickets of a page.
 const maxPage = 1000
 
-// The terminal states of every flow.
-const (
-	stateFinished = "FINISHED"
-	stateFailed   = "FAILED"
-)
-
 func ticketCommand() *cli.Command {
 	selection := []cli.Flag{
 		&cli.StringFlag{Name: "asset", Usage: "only of this `ASSET`"},
