@@ -10,18 +10,20 @@ import (
 	"strings"
 
 	"github.com/coreos/go-systemd/v22/journal"
+
+	"github.com/picketd/picket/agent/plain"
 )
 
 // NewLogger logs to the journal, with the ticket's fields as fields of the entry (PICKET_ASSET, PICKET_TASK, PICKET_TOKEN,
-// PICKET_STEP …), when w is standard error and that is the journal; else JSON to w. It writes by way of q, if there is one.
+// PICKET_STEP …), when w is standard error and that is the journal; else JSON with the same names to w. It writes by way of q, if there is one.
 func NewLogger(w io.Writer, q *Queue) *slog.Logger {
 	if ok, err := journal.StderrIsJournalStream(); ok && err == nil {
-		return slog.New(&journalHandler{send: journal.Send, fallback: slog.NewJSONHandler(w, nil), queue: q})
+		return slog.New(&journalHandler{send: journal.Send, fallback: plain.LogHandler(w), queue: q})
 	}
 	if q != nil {
 		w = q.Writer(w)
 	}
-	return slog.New(slog.NewJSONHandler(w, nil))
+	return slog.New(plain.LogHandler(w))
 }
 
 // journalHandler makes journal entries of records.
@@ -39,13 +41,6 @@ func (h *journalHandler) Enabled(_ context.Context, level slog.Level) bool {
 
 // Handle sends one entry.
 func (h *journalHandler) Handle(ctx context.Context, r slog.Record) error {
-	priority := journal.PriInfo
-	switch {
-	case r.Level >= slog.LevelError:
-		priority = journal.PriErr
-	case r.Level >= slog.LevelWarn:
-		priority = journal.PriWarning
-	}
 	fields := map[string]string{"SYSLOG_IDENTIFIER": "picket-run"}
 	message := r.Message
 	note := func(a slog.Attr) bool {
@@ -60,7 +55,7 @@ func (h *journalHandler) Handle(ctx context.Context, r slog.Record) error {
 		return note(a)
 	})
 	send := func() error {
-		if err := h.send(message, priority, fields); err != nil {
+		if err := h.send(message, journal.Priority(plain.Priority(r.Level)), fields); err != nil {
 			return h.fallback.WithAttrs(h.attrs).Handle(ctx, r)
 		}
 		return nil

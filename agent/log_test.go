@@ -38,7 +38,7 @@ func TestTheJournalGetsTheTicketsFields(t *testing.T) {
 	}
 	away = errors.New("away")
 	log.Info("recorded")
-	if !strings.Contains(text.String(), `"msg":"recorded","asset":"web-01","task":"w48","token":7`) {
+	if !strings.Contains(text.String(), `"MESSAGE":"recorded","PICKET_ASSET":"web-01","PICKET_TASK":"w48","PICKET_TOKEN":7`) {
 		t.Errorf("the fallback got %q", &text)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine"
 )
@@ -21,9 +22,6 @@ type auditRecord struct {
 	at   time.Time
 	lost []seqSpan // the numbers that a record of kind dropped tells of
 }
-
-// auditTime is the form of PICKET_TIME: RFC 3339 in UTC, with microseconds.
-const auditTime = "2006-01-02T15:04:05.000000Z07:00"
 
 // identifier is how the journal calls what wrote a record.
 const identifier = "picket"
@@ -129,7 +127,7 @@ func (r *auditRecord) fields(put func(name, value string)) {
 		{"PICKET_EVENT", string(r.Kind)},
 		{"PICKET_RUN", r.run},
 		{"PICKET_SEQ", strconv.FormatInt(r.seq, 10)},
-		{"PICKET_TIME", r.at.UTC().Format(auditTime)},
+		{"PICKET_TIME", r.at.UTC().Format(plain.Moment)},
 		{"PICKET_ASSET", r.Asset},
 		{"PICKET_TICKET", ticket},
 		{"PICKET_TOKEN", token},

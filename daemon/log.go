@@ -8,19 +8,19 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/journal"
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"github.com/picketd/picket/agent/plain"
 )
 
 // NewLogger logs to f: text when it is a terminal, else JSON with the fields of the audit, and with priorities when it is standard error and that leads to
 // journald. It waits for nobody who does not read: lines are dropped then, and a later one says how many.
 func NewLogger(f *os.File) *slog.Logger {
-	handler := newFieldHandler
+	handler := plain.LogHandler
 	if term.IsTerminal(int(f.Fd())) {
 		handler = func(w io.Writer) slog.Handler { return slog.NewTextHandler(w, nil) }
 	}
@@ -31,38 +31,6 @@ func NewLogger(f *os.File) *slog.Logger {
 	}
 	w.own = slog.New(handler(writerFunc(func(p []byte) (int, error) { return w.file.Write(p) })))
 	return slog.New(handler(w))
-}
-
-// newFieldHandler writes JSON lines with the names that journald and the audit have, so that whoever reads both needs to know one
-// form. They have no PICKET_EVENT, by which records of the audit are known.
-func newFieldHandler(w io.Writer) slog.Handler {
-	options := &slog.HandlerOptions{ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
-		switch {
-		case len(groups) > 0:
-		case a.Key == slog.MessageKey:
-			a.Key = "MESSAGE"
-		case a.Key == slog.TimeKey && a.Value.Kind() == slog.KindTime:
-			return slog.String("PICKET_TIME", a.Value.Time().UTC().Format(auditTime))
-		case a.Key == slog.LevelKey:
-			level, _ := a.Value.Any().(slog.Level)
-			return slog.String("PRIORITY", strconv.Itoa(int(priorityOf(level))))
-		default:
-			a.Key = "PICKET_" + strings.ToUpper(a.Key)
-		}
-		return a
-	}}
-	return slog.NewJSONHandler(w, options)
-}
-
-// priorityOf is a level as journald counts.
-func priorityOf(level slog.Level) journal.Priority {
-	switch {
-	case level >= slog.LevelError:
-		return journal.PriErr
-	case level >= slog.LevelWarn:
-		return journal.PriWarning
-	}
-	return journal.PriInfo
 }
 
 type writerFunc func([]byte) (int, error)

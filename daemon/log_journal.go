@@ -15,6 +15,8 @@ import (
 	"syscall"
 
 	"github.com/coreos/go-systemd/v22/journal"
+
+	"github.com/picketd/picket/agent/plain"
 )
 
 // OutliveReader lets this process live on when who reads its output is gone, as journald may be for a while: a write fails then
@@ -30,14 +32,14 @@ type priorityHandler struct {
 // priorityLine puts the priority of the record that is being written in front of it.
 type priorityLine struct {
 	mu       sync.Mutex // held while a record is written
-	priority journal.Priority
+	priority int
 	out      io.Writer
 	buf      []byte
 }
 
 func newPriorityHandler(w io.Writer) slog.Handler {
 	line := &priorityLine{out: w}
-	return priorityHandler{slog.NewJSONHandler(line, nil), line}
+	return priorityHandler{plain.LogHandler(line), line}
 }
 
 func (l *priorityLine) Write(p []byte) (int, error) {
@@ -50,7 +52,7 @@ func (l *priorityLine) Write(p []byte) (int, error) {
 func (h priorityHandler) Handle(ctx context.Context, r slog.Record) error {
 	h.line.mu.Lock()
 	defer h.line.mu.Unlock()
-	h.line.priority = priorityOf(r.Level)
+	h.line.priority = plain.Priority(r.Level)
 	return h.Handler.Handle(ctx, r)
 }
 

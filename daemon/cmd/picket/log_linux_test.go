@@ -68,7 +68,7 @@ func TestF27_TheDaemonOutlivesJournald(t *testing.T) {
 		if err := h.awaitReady(); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "its start is logged", func() bool { return logged(t, "info", `"msg":"started"`) })
+		until(t, "its start is logged", func() bool { return logged(t, "info", `"MESSAGE":"started"`) })
 		_ = journal.Kill()
 		_, _ = journal.Wait()
 		for range 3 {
@@ -92,7 +92,7 @@ func TestF27_TheDaemonOutlivesJournald(t *testing.T) {
 		if !logged(t, "warning", "lines of this log were dropped") {
 			t.Error("what could not be logged is not told of")
 		}
-		if logged(t, "warning", `"msg":"started"`) {
+		if logged(t, "warning", `"MESSAGE":"started"`) {
 			t.Error("everything is logged as a warning")
 		}
 		cmd := exec.Command("picket", "daemon", "--config", config)
