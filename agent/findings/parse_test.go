@@ -153,6 +153,26 @@ func TestOtherScannersOutputIsRefused(t *testing.T) {
 	}
 }
 
+func TestEachFormatHasASample(t *testing.T) {
+	t.Parallel()
+	fuzzed, err := os.ReadFile("fuzz_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sampled := map[string]bool{}
+	for _, s := range samples {
+		sampled[s.format] = true
+	}
+	for _, format := range Formats() {
+		if !sampled[format] {
+			t.Errorf("%s has no sample", format)
+		}
+		if !strings.Contains(string(fuzzed), `fuzz(f, "`+format+`")`) {
+			t.Errorf("%s is not fuzzed", format)
+		}
+	}
+}
+
 func TestFormatsAndExitCodes(t *testing.T) {
 	t.Parallel()
 	for _, format := range Formats() {

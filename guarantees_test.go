@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package picket_test
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	testName   = regexp.MustCompile(`(?m)^func (Test\w+)\(|^func init.*contract\["([^"\n]+)"\]|^\tcontract\["([^"\n]+)"\]`)
+	namedTest  = regexp.MustCompile("`(Test\\w+|[^`/]+ [^`/]+)`")
+	namedFile  = regexp.MustCompile("`([a-z][a-z0-9_/-]+/[a-z0-9_]+\\.[a-z.]+)`")
+	numbered   = regexp.MustCompile(`\b(?:Test)?([GF]\d{1,2})(?:\b|_)`)
+	rowsNumber = regexp.MustCompile(`^\| ([GF]\d+) \|`)
+)
+
+// TestGuaranteesAreOnTheirPage: each test that docs/guarantees.md names exists, each row names one that carries its number, and each
+// number that code or a page gives has its row.
+func TestGuaranteesAreOnTheirPage(t *testing.T) {
+	t.Parallel()
+	tests, used := testNames(t), map[string]string{}
+	for _, p := range files(t) {
+		if p == "docs/guarantees.md" || p == "CHANGELOG.md" || path.Ext(p) != ".go" && path.Ext(p) != ".lua" && path.Ext(p) != ".md" {
+			continue
+		}
+		for _, m := range numbered.FindAllStringSubmatch(string(read(t, p)), -1) {
+			used[m[1]] = p
+		}
+	}
+	rows := map[string]bool{}
+	for line := range strings.Lines(string(read(t, "docs/guarantees.md"))) {
+		row := rowsNumber.FindStringSubmatch(line)
+		if row == nil {
+			continue
+		}
+		rows[row[1]] = true
+		holds := false
+		for _, m := range namedTest.FindAllStringSubmatch(line, -1) {
+			if !tests[m[1]] {
+				t.Errorf("docs/guarantees.md: %s: there is no test %s", row[1], m[1])
+			}
+			for _, n := range numbered.FindAllStringSubmatch(m[1], -1) {
+				holds = holds || n[1] == row[1]
+			}
+		}
+		if !holds {
+			t.Errorf("docs/guarantees.md: %s has no test that carries its number", row[1])
+		}
+	}
+	for number, p := range used {
+		if !rows[number] {
+			t.Errorf("%s names %s, which docs/guarantees.md does not have", p, number)
+		}
+	}
+}
+
+// testNames are the names of all tests, and of the rows of the engine's contract.
+func testNames(t *testing.T) map[string]bool {
+	names := map[string]bool{}
+	for _, p := range files(t) {
+		if strings.HasSuffix(p, "_test.go") {
+			for _, m := range testName.FindAllStringSubmatch(string(read(t, p)), -1) {
+				names[m[1]+m[2]+m[3]] = true
+			}
+		}
+	}
+	return names
+}
+
+// TestPagesForHackersNameWhatThereIs: files, and the tests that complain; and they are short.
+func TestPagesForHackersNameWhatThereIs(t *testing.T) {
+	t.Parallel()
+	tests, all := testNames(t), files(t)
+	for _, p := range all {
+		if path.Dir(p) != "docs/hacking" {
+			continue
+		}
+		page := string(read(t, p))
+		if n := strings.Count(page, "\n"); n > 30 {
+			t.Errorf("%s has %d lines, more than 30", p, n)
+		}
+		for _, m := range namedFile.FindAllStringSubmatch(page, -1) {
+			if !slices.Contains(all, m[1]) {
+				t.Errorf("%s names %s, which there is not", p, m[1])
+			}
+		}
+		complain := 0
+		for line := range strings.Lines(page) {
+			if !strings.HasPrefix(line, "|") {
+				continue
+			}
+			for _, m := range namedTest.FindAllStringSubmatch(line, -1) {
+				complain++
+				if !tests[m[1]] {
+					t.Errorf("%s names the test %s, which there is not", p, m[1])
+				}
+			}
+		}
+		if complain == 0 {
+			t.Errorf("%s names no test that complains", p)
+		}
+	}
+}
