@@ -16,9 +16,10 @@ import (
 	"github.com/picketd/picket/agent"
 )
 
-// child is the command that exec runs.
+// child is the command that exec runs, with its warden.
 type child struct {
-	cmd      *exec.Cmd
+	cmd      *exec.Cmd       // the warden, which ends as the command does
+	link     *os.File        // to the warden; it closes with this process
 	terminal bool            // it shares this process' group, and its terminal
 	ended    <-chan struct{} // closes when it has ended and can be reaped
 }
@@ -40,22 +41,28 @@ func cannotRun(name string, err error) error {
 	return exitf(exitCannotRun, "cannot run %s: %v", name, errors.Unwrap(err))
 }
 
-// startChild starts a command. Without a terminal it leads a process group of its own. On a terminal it stays in this process'
-// group, as under nice: the group may be a pipeline's, in which others read the terminal too, and the terminal sends Ctrl-C and
-// Ctrl-Z to all of it. The caller's thread must live as long as the command: PDEATHSIG goes off when the thread that forked
-// ends, not the process.
+// startChild starts a command under its warden. Without a terminal it leads a process group of its own. On a terminal it stays in this
+// process' group, as under nice: the group may be a pipeline's, in which others read the terminal too, and the terminal sends Ctrl-C and
+// Ctrl-Z to all of it.
 func startChild(path string, argv, env []string) (*child, error) {
-	// Whoever loses its parent among the command's descendants becomes a child of this process, so that all of them are found.
+	// Whoever the warden leaves behind becomes a child of this process, so that all are found.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, exitf(exitInternal, "cannot look after what the command leaves behind: %v", err)
 	}
 	ch := &child{terminal: onTerminal()}
-	ch.cmd = &exec.Cmd{
-		Path: path, Args: argv, Env: env, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: !ch.terminal, Pdeathsig: syscall.SIGKILL},
+	cmd, near, far, err := wardenCommand(path, argv, env, !ch.terminal)
+	if err != nil {
+		return nil, exitf(exitInternal, "cannot look after the command: %v", err)
 	}
-	if err := ch.cmd.Start(); err != nil {
+	ch.cmd, ch.link = cmd, near
+	err = ch.cmd.Start()
+	_ = far.Close()
+	if err != nil {
 		return nil, cannotRun(argv[0], err)
+	}
+	if err := started(near); err != nil {
+		_ = ch.cmd.Wait()
+		return nil, cannotRun(argv[0], &fs.PathError{Op: "exec", Path: path, Err: err})
 	}
 	ended := make(chan struct{})
 	ch.ended = ended
@@ -69,7 +76,7 @@ func startChild(path string, argv, env []string) (*child, error) {
 
 func (ch *child) pid() int { return ch.cmd.Process.Pid }
 
-// signal sends s to the command and all its descendants.
+// signal sends s to the warden, which takes no notice of what may be caught, the command and all its descendants.
 func (ch *child) signal(s syscall.Signal) {
 	for _, pid := range descendants() {
 		_ = unix.Kill(pid, s)

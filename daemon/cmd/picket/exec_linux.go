@@ -27,9 +27,9 @@ func execCommand() *cli.Command {
 		Usage:     "run a command under a claim on an asset",
 		ArgsUsage: "ASSET TASK -- CMD…",
 		Description: "CMD gets PICKET_SOCKET, PICKET_CLAIM, PICKET_TOKEN, PICKET_ASSET, PICKET_TASK, PICKET_TICKET and\n" +
-			"PICKET_STATE. When the claim is lost, CMD and all its descendants get TERM, and soon after KILL. A finished\n" +
-			"ticket is skipped with 0, a FAILED one with 1. At the end the claim is released and the ticket stays as it is:\n" +
-			"finishing it is CMD's own word.\n\n" +
+			"PICKET_STATE. When the claim is lost, CMD and all its descendants get TERM, and soon after KILL; when picket exec\n" +
+			"itself is killed, they are killed. A finished ticket is skipped with 0, a FAILED one with 1. At the end the claim\n" +
+			"is released and the ticket stays as it is: finishing it is CMD's own word.\n\n" +
 			"Exit codes: CMD's own, or 128 + its signal; 75 the claim was not acquired; 124 it was lost; 125 Picket failed;\n" +
 			"126 CMD cannot be run; 127 there is no CMD.",
 		Flags: clientFlags(

@@ -157,6 +157,29 @@ func TestExecDiesWithItsCommand(t *testing.T) {
 	eventually(t, "the command ends with picket exec", func() bool { return gone(leader) })
 }
 
+// Who left the group and the environment, and lost its parent, ends with picket exec, too: its claim is then another's.
+func TestG7_AllThatWorksUnderAClaimEndsWithPicketExec(t *testing.T) {
+	t.Parallel()
+	e := startExec(t, startFake(t), `sh -c '(trap "" TERM; setsid env -i /bin/sh -c "trap \"\" TERM; echo \$\$ > member; while :; do sleep 0.02; done") &'
+		while [ ! -s member ]; do sleep 0.02; done; echo $$ > leader; while :; do sleep 0.02; done`)
+	leader, member := e.pid("leader"), e.pid("member")
+	e.signal(unix.SIGKILL)
+	eventually(t, "all have ended", func() bool { return gone(leader) && gone(member) })
+}
+
+// A program that cannot be started is told by the warden.
+func TestExecSaysWhyACommandCannotBeRun(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(path, []byte("no program"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("picket", "exec", "--socket", startFake(t).socket, "web-01", "w1", "--", path).CombinedOutput()
+	if want := "exec format error"; err == nil || err.(*exec.ExitError).ExitCode() != exitCannotRun || !strings.Contains(string(out), want) {
+		t.Errorf("it says %s, %v; want %q", out, err, want)
+	}
+}
+
 // ignoring is a script whose leader ends at once on TERM while another process of its group ignores it.
 const ignoring = `(trap '' TERM; sh -c 'echo $PPID' > member; while :; do sleep 0.02; done) &
 	while [ ! -s member ]; do sleep 0.02; done; echo $$ > leader

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
 	"syscall"
 	"time"
 
@@ -52,8 +51,6 @@ func (g *guard) run(path string, argv, env []string) (int, error) {
 	signal.Notify(signals, forwarded()...)
 	defer signal.Stop(signals)
 
-	runtime.LockOSThread() // see startChild
-	defer runtime.UnlockOSThread()
 	ch, err := startChild(path, argv, env)
 	if err != nil {
 		return 0, err

@@ -22,6 +22,9 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 		complete(app, args[2:], out)
 		return 0
 	}
+	if len(args) > 4 && args[1] == wardenWord {
+		return warden(args[2] == "true", args[3], args[4:])
+	}
 	args, err := arrange(app, args)
 	if err == nil {
 		err = app.Run(args)
