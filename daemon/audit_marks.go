@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	marksKept = 30 * 24 * time.Hour // and then forgotten
+	marksKept = 30 * 24 * time.Hour // and then forgotten, also those of a clock that was ahead
 	markSpan  = time.Hour           // of one mark
 )
 
@@ -67,12 +67,12 @@ func (m *auditMarks) note(run string, last int64, now time.Time) error {
 	if m.path == "" || last < next {
 		return nil
 	}
-	if n := len(m.marks); next > 1 && now.Sub(m.marks[n-1].Began) < markSpan {
+	if n := len(m.marks); next > 1 && now.Sub(m.marks[n-1].Began).Abs() < markSpan {
 		m.marks[n-1].Last = last
 	} else {
 		m.marks = append(m.marks, AuditMark{run, now, next, last})
 	}
-	m.marks = slices.DeleteFunc(m.marks, func(k AuditMark) bool { return now.Sub(k.Began) > marksKept })
+	m.marks = slices.DeleteFunc(m.marks, func(k AuditMark) bool { return now.Sub(k.Began).Abs() > marksKept })
 	b, err := json.Marshal(m.marks)
 	if err == nil {
 		err = os.WriteFile(m.path+".new", b, 0o600)

@@ -130,6 +130,15 @@ func TestTheMarksSayWhichNumbersTheJournalTook(t *testing.T) {
 	if got := spansOf(m.marks); got != "b 1-2 b 3-4 " {
 		t.Errorf("a month later it is %q", got)
 	}
+	note("c", 1, -2*time.Hour)
+	note("c", 2, -2*time.Hour)
+	if got := spansOf(m.marks); got != "b 1-2 b 3-4 c 1-1 c 2-2 " {
+		t.Errorf("with a clock that goes back it is %q", got)
+	}
+	note("c", 3, -2*marksKept)
+	if got := spansOf(m.marks); got != "c 3-3 " {
+		t.Errorf("with a clock that was ahead it is %q", got)
+	}
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
 		t.Errorf("%v, %v", info, err)
 	}

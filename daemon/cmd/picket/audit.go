@@ -23,7 +23,7 @@ func auditCommand() *cli.Command {
 		Usage: "show who wrote what, what was refused, and what became of it, from the journal",
 		Description: "Reads with journalctl what the daemon of this host has recorded, so the reader must be allowed to read the journal. " +
 			"--file reads records that were kept as JSON lines instead. --verify looks for gaps in the numbers of each run of the daemon, " +
-			"and ends with 1 if there is one that no record tells of.",
+			"and ends with 1 if there is one that no record tells of. What the journal has dropped as the oldest is told, and is a fault only with --since.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "ticket", Usage: "only of this ticket, `ASSET/TASK`"},
 			&cli.StringFlag{Name: "asset", Usage: "only of this `ASSET`"},

@@ -84,7 +84,7 @@ func TestVerifyCountsEachRunByItself(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 4 || !strings.HasSuffix(lines[1], "stopped            -        -        -     -") || !strings.Contains(lines[2], " 2 ") {
+	if len(lines) != 4 || !strings.HasSuffix(lines[1], "stopped            -        -        -     -        -") || !strings.Contains(lines[2], " 2 ") {
 		t.Errorf("got\n%s", &out)
 	}
 	if got := errs.String(); got != "picket: 1 run of the daemon lacks records that nothing accounts for\n" {

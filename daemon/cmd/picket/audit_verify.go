@@ -25,10 +25,11 @@ type auditRun struct {
 	Ended   bool      `json:"ended"`   // its last record is that of a clean end
 	Dropped []string  `json:"dropped"` // missing, and a record tells so
 	Missing []string  `json:"missing"` // missing, and nothing tells so
-	Gone    []string  `json:"gone"`    // the journal took them, and has them no more
+	Gone    []string  `json:"gone"`    // the journal took them, and has them no more, which rotation does not explain
+	Rotated []string  `json:"rotated"` // the journal took them, and has nothing as old any more
 	Twice   []string  `json:"twice"`
 
-	gaps, told, again, marked []numbers
+	gaps, told, again, gone, rotated []numbers
 }
 
 // numbers is a row of them.
@@ -112,45 +113,28 @@ func (r *auditRun) add(e *auditEntry) {
 // conclude tells the gaps that a record explains from those that nothing does.
 func (r *auditRun) conclude() {
 	if r.First > 1 && !r.Earlier {
-		r.gaps = append([]numbers{{1, r.First - 1}}, r.gaps...)
+		begin := numbers{1, r.First - 1}
+		r.gaps = append(begin.without(append(r.gone, r.rotated...)), r.gaps...)
 	}
-	r.Dropped, r.Missing, r.Gone, r.Twice = []string{}, []string{}, []string{}, []string{}
-	for _, m := range r.marked {
-		for _, gone := range m.without(append([]numbers{{r.First, r.Last}}, r.told...)) {
-			r.Gone = append(r.Gone, gone.String())
-		}
-	}
+	var dropped, missing []numbers
 	for _, g := range r.gaps {
-		missing := g.without(r.told)
-		for _, m := range missing {
-			r.Missing = append(r.Missing, m.String())
-		}
-		for _, d := range g.without(missing) {
-			r.Dropped = append(r.Dropped, d.String())
-		}
+		lacks := g.without(r.told)
+		missing = append(missing, lacks...)
+		dropped = append(dropped, g.without(lacks)...)
 	}
-	for _, a := range r.again {
-		r.Twice = append(r.Twice, a.String())
+	r.Dropped, r.Missing, r.Twice = texts(dropped), texts(missing), texts(r.again)
+	r.Gone, r.Rotated = texts(r.gone), texts(r.rotated)
+}
+
+func texts(rows []numbers) []string {
+	all := make([]string, len(rows))
+	for i, n := range rows {
+		all[i] = n.String()
 	}
+	return all
 }
 
 func (r *auditRun) whole() bool { return len(r.Missing)+len(r.Gone)+len(r.Twice) == 0 }
-
-// markRuns notes which numbers the journal took since a time.
-func markRuns(runs map[string]*auditRun, order []*auditRun, marks []auditMark, since time.Time) []*auditRun {
-	for _, m := range marks {
-		if m.Began.Before(since) {
-			continue
-		}
-		r := runs[m.Run]
-		if r == nil {
-			r = &auditRun{Run: m.Run, From: m.Began}
-			runs[m.Run], order = r, append(order, r)
-		}
-		r.marked = append(r.marked, numbers{m.First, m.Last})
-	}
-	return order
-}
 
 // auditVerify looks at all numbers. The run that is the first to be seen in a journal, or since a time, may have begun before.
 func auditVerify(c *cli.Context, since time.Time, read func(func(*auditEntry) error) error) error {
@@ -170,15 +154,21 @@ func auditVerify(c *cli.Context, since time.Time, read func(func(*auditEntry) er
 	if err != nil {
 		return err
 	}
+	if len(order) == 0 {
+		return exitf(exitFailed, "there are no records to verify")
+	}
+	var begins time.Time
 	if c.String("file") == "" {
 		marks, err := auditMarks()
 		if err != nil {
 			fmt.Fprintf(c.App.ErrWriter, "picket: whether the journal has lost the beginning or the end of a run was not looked at: %v\n", err)
 		}
-		order = markRuns(runs, order, marks, since)
-	}
-	if len(order) == 0 {
-		return exitf(exitFailed, "there are no records to verify")
+		if len(marks) > 0 {
+			if begins, err = journalBegins(c.Context); err != nil {
+				return err
+			}
+		}
+		order = compareMarks(runs, order, marks, since, begins)
 	}
 	bad := 0
 	for _, r := range order {
@@ -190,6 +180,9 @@ func auditVerify(c *cli.Context, since time.Time, read func(func(*auditEntry) er
 	err = answer(c, struct {
 		Runs []*auditRun `json:"runs"`
 	}{order}, func(w io.Writer) { printRuns(w, order) })
+	if err == nil {
+		tellRotated(c.App.ErrWriter, order, begins)
+	}
 	if err == nil && bad > 0 {
 		return exitf(exitFailed, "%s of the daemon %s records that nothing accounts for", plural(bad, "run", "runs"), map[bool]string{true: "lacks", false: "lack"}[bad == 1])
 	}
@@ -197,16 +190,19 @@ func auditVerify(c *cli.Context, since time.Time, read func(func(*auditEntry) er
 }
 
 func printRuns(w io.Writer, runs []*auditRun) {
-	t := table{{"RUN", "HOST", "FROM", "NUMBERS", "END", "DROPPED", "MISSING", "GONE", "TWICE"}}
+	t := table{{"RUN", "HOST", "FROM", "NUMBERS", "END", "DROPPED", "MISSING", "GONE", "ROTATED", "TWICE"}}
 	for _, r := range runs {
-		begin, end := strconv.FormatInt(r.First, 10), "stopped"
+		numbers, end := fmt.Sprintf("%d … %d", r.First, r.Last), "stopped"
 		if r.Earlier {
-			begin += " (earlier ones are not kept)"
+			numbers = fmt.Sprintf("%d (earlier ones are not kept) … %d", r.First, r.Last)
 		}
 		if !r.Ended {
 			end = "running or killed"
 		}
-		t.row(r.Run, r.Host, clock(r.From), begin+" … "+strconv.FormatInt(r.Last, 10), end, list(r.Dropped), list(r.Missing), list(r.Gone), list(r.Twice))
+		if r.Last == 0 {
+			numbers, end = "none", "not known"
+		}
+		t.row(r.Run, orDash(r.Host), clock(r.From), numbers, end, list(r.Dropped), list(r.Missing), list(r.Gone), list(r.Rotated), list(r.Twice))
 	}
 	t.print(w)
 }
