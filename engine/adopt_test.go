@@ -10,9 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/redistest"
 )
 
@@ -165,6 +168,71 @@ func TestADowntimeIsNotTheAgentsSilence(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	t.Error("the silence before the restart is forgotten")
+}
+
+// TestF26_AnEndThatTheJournalWasNotToldIsNoLoss, as when the disk was full.
+func TestF26_AnEndThatTheJournalWasNotToldIsNoLoss(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	folder := t.TempDir()
+	e, stop := f.run(folder)
+	claims := map[string]*Claim{}
+	for _, asset := range []string{"released", "finished", "neither"} {
+		claims[asset], _ = claimed(t, e, asset, "t")
+		if _, err := step(t, e, claims[asset], "online", AssetOffline, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stop()
+	path := e.journal.path
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, stop = f.run(folder)
+	if err := e.Release(t.Context(), claims["released"].ID, agent); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Finish(t.Context(), claims["finished"].ID, agent, "done"); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	f.client.Del(t.Context(), e.keys.lock("neither"))
+	if err := os.WriteFile(path, before, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	told := &auditLog{}
+	e = f.frozen("host-a", func(c *Config) { c.StateDir, c.Audit = folder, told.add })
+	e.Start()
+	eventually(t, "the one that was lost is told", func() bool {
+		return slices.ContainsFunc(told.moves(), func(s string) bool { return strings.Contains(s, string(audit.Lost)) })
+	})
+	eventually(t, "all are decided about", func() bool {
+		for asset, reason := range map[string]Reason{"released": ReasonReleased, "finished": ReasonReleased, "neither": ReasonExpired} {
+			if v, err := e.GetClaim(claims[asset].ID, agent); err != nil || v.Reason != reason {
+				return false
+			}
+		}
+		return true
+	})
+	if err := e.Release(t.Context(), claims["released"].ID, agent); err != nil {
+		t.Errorf("release again: %v", err)
+	}
+	if _, err := e.Finish(t.Context(), claims["released"].ID, agent, ""); err == nil {
+		t.Error("a release is taken for a finish")
+	}
+	if ticket, err := e.Finish(t.Context(), claims["finished"].ID, agent, "done"); err != nil || ticket.State != Finished {
+		t.Errorf("finish again: %+v, %v", ticket, err)
+	}
+	lost := 0
+	for _, move := range told.moves() {
+		if strings.Contains(move, string(audit.Lost)) {
+			lost++
+		}
+	}
+	if lost != 1 {
+		t.Errorf("%d losses are told: %q", lost, told.moves())
+	}
 }
 
 // TestAdoptionWaitsForRedis: until then calls on the claim say that the store is away, and not that there is no such claim.
