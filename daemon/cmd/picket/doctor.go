@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -98,7 +99,7 @@ func (d *diagnosis) examine(c *cli.Context) (answered bool) {
 	defer cancel()
 	socket := c.String("socket")
 	running := d.service(ctx)
-	d.socket(socket)
+	d.socket(ctx, socket)
 	cl := client.New(socket)
 	asking := ctx
 	if !running { // a call would wait in systemd's socket
@@ -116,6 +117,8 @@ func (d *diagnosis) examine(c *cli.Context) (answered bool) {
 		d.wrong("daemon", "", "nobody answers: systemd has the socket, and no daemon runs")
 	case errors.Is(err, context.DeadlineExceeded):
 		d.wrong("daemon", "look at its log, and whether it is stopped (ps: state T); restart it", "it does not answer within %s", doctorLimit)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		d.wrong("daemon", whereSocket(ctx, socket), "%s", describe(err))
 	default:
 		d.wrong("daemon", "", "%s", describe(err))
 	}
@@ -123,6 +126,7 @@ func (d *diagnosis) examine(c *cli.Context) (answered bool) {
 	d.credentials(ctx)
 	d.asDaemon(c)
 	d.nightly(ctx)
+	d.journal(ctx)
 	d.kernel()
 	return err == nil
 }

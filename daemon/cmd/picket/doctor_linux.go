@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,17 +12,18 @@ import (
 	"os/user"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
 // socket looks at the file that agents connect to.
-func (d *diagnosis) socket(path string) {
+func (d *diagnosis) socket(ctx context.Context, path string) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		d.wrong("socket", "start the daemon (systemctl start picketd), or name its socket: --socket, PICKET_SOCKET", "there is none at %s", path)
+		d.wrong("socket", whereSocket(ctx, path), "there is none at %s", path)
 		return
 	case err != nil:
 		d.wrong("socket", "its folder must let this user pass", "%v", err)
@@ -36,6 +38,22 @@ func (d *diagnosis) socket(path string) {
 		return
 	}
 	d.ok("socket", "%s", mode)
+}
+
+// whereSocket says what would be right when nobody listens at a path.
+func whereSocket(ctx context.Context, path string) string {
+	u := askSystemd(ctx, "picketd.socket")
+	if u == nil || !u.active() {
+		return "start the daemon (systemctl start picketd), or name its socket: --socket, PICKET_SOCKET"
+	}
+	var listens []string
+	for listen := range strings.SplitSeq(u["Listen"], "\n") {
+		listens = append(listens, strings.TrimSuffix(listen, " (Stream)"))
+	}
+	if slices.Contains(listens, path) {
+		return "systemctl restart picketd.socket"
+	}
+	return fmt.Sprintf("systemd has it at %s: name that to agents by PICKET_SOCKET, and in a drop-in to picket-run.service", strings.Join(listens, " and "))
 }
 
 func ownership(info fs.FileInfo) string {

@@ -145,12 +145,12 @@ func TestDoctorKnowsASocketThatIsOpenToAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	var d diagnosis
-	d.socket(f.socket)
+	d.socket(t.Context(), f.socket)
 	if got := d.find("socket"); got.Level != levelWarning || !strings.Contains(got.Found, "every user") {
 		t.Errorf("got %+v", got)
 	}
 	var file diagnosis
-	file.socket("/dev/null")
+	file.socket(t.Context(), "/dev/null")
 	if got := file.find("socket"); got.Level != levelWrong {
 		t.Errorf("got %+v", got)
 	}

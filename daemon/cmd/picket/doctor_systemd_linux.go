@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -26,7 +27,8 @@ const (
 	credentials    = "/etc/picket/credentials"
 	credentialMost = 1 << 20 // bytes that systemd hands over as one credential (systemd.exec(5))
 	credentialExit = 243     // what systemd ends a service with that cannot have its credentials
-	startAgain     = "systemctl reset-failed picketd.socket picketd.service; systemctl restart picketd.socket picketd.service"
+	startAgain     = "systemctl reset-failed picketd.socket picketd.service; systemctl stop picketd.socket picketd.service; systemctl start picketd.socket picketd.service"
+	journalSocket  = "/run/systemd/journal/socket"
 )
 
 var credentialForm = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
@@ -37,16 +39,19 @@ type unit map[string]string
 // askSystemd returns nil where there is no systemd, or no such unit.
 func askSystemd(ctx context.Context, name string) unit {
 	out, err := exec.CommandContext(ctx, "systemctl", "show", name,
-		"--property=LoadState,ActiveState,SubState,Result,NRestarts,ExecMainCode,ExecMainStatus,User,ConditionResult,UnitFileState").Output()
+		"--property=LoadState,ActiveState,SubState,Result,NRestarts,ExecMainCode,ExecMainStatus,User,ConditionResult,ConditionTimestampMonotonic,UnitFileState,Listen").Output()
 	if err != nil {
 		return nil
 	}
 	u := unit{}
 	for line := range strings.SplitSeq(string(out), "\n") {
 		key, value, _ := strings.Cut(line, "=")
+		if key == "Listen" && u[key] != "" { // a line for each
+			value = u[key] + "\n" + value
+		}
 		u[key] = value
 	}
-	if u["LoadState"] != "loaded" {
+	if u["LoadState"] == "not-found" {
 		return nil
 	}
 	return u
@@ -72,21 +77,25 @@ func (d *diagnosis) service(ctx context.Context) (running bool) {
 	switch {
 	case u == nil:
 		return true
+	case u["LoadState"] != "loaded":
+		right := "systemctl status picketd.service says why"
+		if u["LoadState"] == "masked" {
+			right = "systemctl unmask picketd.service; systemctl start picketd.socket picketd.service"
+		}
+		d.wrong("service", right, "systemd does not start picketd.service, which is %s", u["LoadState"])
+		return u.active()
 	case u.active():
 		d.ok("service", "picketd.service is active, and was started again %s", plural(number(u["NRestarts"]), "time", "times"))
 		return true
 	}
-	found := fmt.Sprintf("picketd.service is %s (%s, %s): %s, and was started again %s", u["ActiveState"], u["SubState"], u["Result"], u.end(),
-		plural(number(u["NRestarts"]), "time", "times"))
-	if said := lastError(ctx); said != "" {
-		found += "; it said: " + said
-	}
+	found := fmt.Sprintf("picketd.service is %s (%s, %s): %s, and was started again %s%s", u["ActiveState"], u["SubState"], u["Result"], u.end(),
+		plural(number(u["NRestarts"]), "time", "times"), u.lastError(ctx, "picketd.service"))
 	right := "mend what it says; it is tried again within some 6 s"
 	socket := askSystemd(ctx, "picketd.socket")
 	switch {
 	case u["ExecMainStatus"] == strconv.Itoa(credentialExit):
 		right = "mend " + credentials + ", see below; it is tried again within some 6 s"
-	case u["ActiveState"] == "failed" || socket != nil && !socket.active():
+	case u["ActiveState"] == "failed" || socket != nil && socket["ActiveState"] == "failed":
 		right = "mend what it says, then: " + startAgain
 	case u["ActiveState"] == "inactive":
 		right = "systemctl start picketd.socket picketd.service"
@@ -100,11 +109,33 @@ func number(s string) int {
 	return n
 }
 
-// lastError is what the service last said of an error, as far as this user may read it.
-func lastError(ctx context.Context) string {
-	out, _ := exec.CommandContext(ctx, "journalctl", "--unit=picketd.service", "--priority=err", "--lines=1", "--output=cat", "--no-pager", "--quiet").Output()
-	line, _, _ := strings.Cut(string(out), "\n")
-	return strings.TrimPrefix(line, "picket: ")
+// lastError is what the unit last said of an error, as far as this user may read it; nothing of one that has not failed. What systemd
+// itself says of the unit comes last, and says less.
+func (u unit) lastError(ctx context.Context, name string) string {
+	if u["ActiveState"] == "inactive" && u["Result"] == "success" {
+		return ""
+	}
+	for _, of := range []string{"_SYSTEMD_UNIT=" + name, "--unit=" + name} {
+		out, _ := exec.CommandContext(ctx, "journalctl", of, "--priority=err", "--lines=1", "--output=cat", "--no-pager", "--quiet").Output()
+		if line, _, _ := strings.Cut(string(out), "\n"); line != "" {
+			return "; it said: " + strings.TrimPrefix(line, "picket: ")
+		}
+	}
+	return ""
+}
+
+// journal tries whether somebody takes what the daemon says.
+func (d *diagnosis) journal(ctx context.Context) {
+	if askSystemd(ctx, "picketd.service") == nil {
+		return
+	}
+	conn, err := net.Dial("unixgram", journalSocket)
+	if err != nil {
+		d.warn("journal", "systemctl start systemd-journald.socket systemd-journald-dev-log.socket systemd-journald.service",
+			"journald is away: nothing is logged, and records of the audit wait and are dropped in the end: %v", err)
+		return
+	}
+	_ = conn.Close()
 }
 
 // credentials looks at the files that systemd hands over, if this user may.
@@ -154,7 +185,7 @@ func (d *diagnosis) asDaemon(c *cli.Context) {
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	if err := cmd.Run(); err != nil {
-		found := strings.ReplaceAll(strings.TrimSpace(said.String()), "picket: ", "")
+		found := strings.TrimPrefix(strings.ReplaceAll(strings.TrimSpace(said.String()), "\npicket: ", "\n"), "picket: ")
 		if found == "" {
 			found = err.Error()
 		}
@@ -172,11 +203,11 @@ func (d *diagnosis) nightly(ctx context.Context) {
 	case timer == nil || run == nil || timer["UnitFileState"] != "enabled" && run["ActiveState"] != "failed":
 		return
 	case run["ActiveState"] == "failed":
-		d.wrong("nightly", right, "picket-run.service failed (%s): %s", run["Result"], run.end())
+		d.wrong("nightly", right, "picket-run.service failed (%s): %s%s", run["Result"], run.end(), run.lastError(ctx, "picket-run.service"))
 	case !timer.active():
 		d.wrong("nightly", "systemctl start picket-run.timer", "picket-run.timer is enabled, but %s: no run begins", timer["ActiveState"])
-	case run["ConditionResult"] == "no" && run["ExecMainCode"] == "0":
-		d.warn("nightly", "write /etc/picket/assets, or disable picket-run.timer", "no run has begun: if its time has come, the list was missing")
+	case run["ConditionResult"] == "no" && number(run["ConditionTimestampMonotonic"]) > 0:
+		d.wrong("nightly", "write /etc/picket/assets, or disable picket-run.timer", "the last run was skipped, for the list was missing")
 	default:
 		d.ok("nightly", "picket-run.timer is active, and the last run is no failure")
 	}

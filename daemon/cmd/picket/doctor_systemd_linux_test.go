@@ -16,7 +16,7 @@ func fakeSystemd(t *testing.T, service, others, said string) {
 	dir := t.TempDir()
 	for name, script := range map[string]string{
 		"systemctl":  "#!/bin/sh\ncase $2 in picketd.service) cat " + dir + "/service;; *) cat " + dir + "/others;; esac\n",
-		"journalctl": "#!/bin/sh\ncat " + dir + "/said\n",
+		"journalctl": "#!/bin/sh\ncase $1 in _SYSTEMD_UNIT=*) cat " + dir + "/said;; *) echo Failed to start;; esac\n",
 		"service":    service, "others": others, "said": said,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o700); err != nil {
@@ -36,6 +36,7 @@ func TestDoctorAsksSystemd(t *testing.T) {
 	}{
 		"not here":      {"LoadState=not-found\n", "", true, "", ""},
 		"well":          {loaded + "ActiveState=active\nNRestarts=2\n", loaded + "ActiveState=active\n", true, "is active, and was started again 2 times", ""},
+		"masked":        {"LoadState=masked\nActiveState=inactive\n", "", false, "picketd.service, which is masked", "systemctl unmask picketd.service"},
 		"never started": {loaded + "ActiveState=inactive\nSubState=dead\nResult=success\n", loaded + "ActiveState=active\n", false, "it has not run", "systemctl start"},
 		"in a loop": {
 			loaded + "ActiveState=activating\nSubState=auto-restart\nResult=exit-code\nNRestarts=7\nExecMainCode=1\nExecMainStatus=78\n", loaded + "ActiveState=active\n",
@@ -47,7 +48,7 @@ func TestDoctorAsksSystemd(t *testing.T) {
 		},
 		"given up": {
 			loaded + "ActiveState=failed\nExecMainCode=2\nExecMainStatus=11\n", loaded + "ActiveState=active\n",
-			false, "it was ended by SIGSEGV", "systemctl reset-failed picketd.socket picketd.service; systemctl restart",
+			false, "it was ended by SIGSEGV", startAgain,
 		},
 		"the socket is given up": {loaded + "ActiveState=inactive\n", loaded + "ActiveState=failed\n", false, "is inactive", "systemctl reset-failed"},
 	} {
@@ -60,6 +61,9 @@ func TestDoctorAsksSystemd(t *testing.T) {
 			if got := d.find("service"); !c.running && (got.Level != levelWrong || !strings.Contains(got.Found, c.says) || !strings.Contains(got.Right, c.right)) {
 				t.Errorf("got %+v", got)
 			}
+			if stopped := c.service == loaded+"ActiveState=inactive\nSubState=dead\nResult=success\n"; stopped && strings.Contains(d.Findings[0].Found, "it said") {
+				t.Errorf("one that has not failed said something: %+v", d.Findings)
+			}
 			if c.running && len(d.Findings) > 0 && !strings.Contains(d.Findings[0].Found, c.says) {
 				t.Errorf("got %+v", d.Findings)
 			}
@@ -70,7 +74,8 @@ func TestDoctorAsksSystemd(t *testing.T) {
 		"well":        {loaded + "UnitFileState=enabled\nActiveState=active\nExecMainCode=1\n", ""},
 		"failed":      {loaded + "UnitFileState=enabled\nActiveState=failed\nResult=exit-code\nExecMainCode=1\nExecMainStatus=78\n", levelWrong},
 		"not running": {loaded + "UnitFileState=enabled\nActiveState=inactive\n", levelWrong},
-		"no list":     {loaded + "UnitFileState=enabled\nActiveState=active\nConditionResult=no\nExecMainCode=0\n", levelWarning},
+		"no night":    {loaded + "UnitFileState=enabled\nActiveState=active\nConditionResult=no\nConditionTimestampMonotonic=0\n", ""},
+		"no list":     {loaded + "UnitFileState=enabled\nActiveState=active\nConditionResult=no\nConditionTimestampMonotonic=1\nExecMainCode=1\n", levelWrong},
 	} {
 		t.Run("nightly "+name, func(t *testing.T) {
 			fakeSystemd(t, loaded, c.others, "")
@@ -81,4 +86,48 @@ func TestDoctorAsksSystemd(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDoctorKnowsWhereSystemdListens: the socket may be elsewhere than agents look, or its file gone.
+func TestDoctorKnowsWhereSystemdListens(t *testing.T) {
+	gone := filepath.Join(t.TempDir(), "picket.sock")
+	const active = "LoadState=loaded\nActiveState=active\n"
+	for others, right := range map[string]string{
+		"LoadState=not-found\n":                             "systemctl start picketd",
+		"LoadState=loaded\nActiveState=inactive\n":          "systemctl start picketd",
+		active + "Listen=" + gone + " (Stream)\n":           "systemctl restart picketd.socket",
+		active + "Listen=/a (Stream)\nListen=/b (Stream)\n": "systemd has it at /a and /b",
+	} {
+		fakeSystemd(t, active, others, "")
+		var d diagnosis
+		d.socket(t.Context(), gone)
+		if got := d.find("socket"); got.Level != levelWrong || !strings.Contains(got.Right, right) {
+			t.Errorf("%s: got %+v", others, got)
+		}
+	}
+}
+
+// TestDoctorLooksForJournald where the daemon is systemd's.
+func TestDoctorLooksForJournald(t *testing.T) {
+	inJournal(t, func(t *testing.T, journal *os.Process) {
+		for _, c := range []struct {
+			service, level string
+			away           bool
+		}{
+			{"LoadState=loaded\n", "", false},
+			{"LoadState=loaded\n", levelWarning, true},
+			{"LoadState=not-found\n", "", true},
+		} {
+			if c.away {
+				_ = journal.Kill()
+				_, _ = journal.Wait()
+			}
+			fakeSystemd(t, c.service, "", "")
+			var d diagnosis
+			d.journal(t.Context())
+			if got := d.find("journal"); got.Level != c.level {
+				t.Errorf("%+v: got %+v", c, got)
+			}
+		}
+	})
 }
