@@ -91,6 +91,17 @@ func TestASecretInAnAddressIsRefusedAndNotRepeated(t *testing.T) {
 	}
 }
 
+// TestTheCheckRefusesAStateThatSystemdEmpties: /tmp is the service's own.
+func TestTheCheckRefusesAStateThatSystemdEmpties(t *testing.T) {
+	t.Setenv("STATE_DIRECTORY", "/tmp/given")
+	for dir, refused := range map[string]bool{"/tmp/picket": true, "/var/tmp/picket": true, "/tmp/given": false, "/srv": false} {
+		err := Config{StateDir: dir}.CheckState(0)
+		if got := err != nil && strings.Contains(err.Error(), "systemd empties "+dir); got != refused {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+}
+
 // TestTheCheckTriesTheState as a start would: with the rights of who asks, and as root what another's daemon would meet.
 func TestTheCheckTriesTheState(t *testing.T) {
 	t.Parallel()

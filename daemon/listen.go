@@ -31,7 +31,7 @@ func (d *Daemon) listen() (listeners []net.Listener, own string, err error) {
 		return listeners, "", nil
 	}
 	if d.passed {
-		return nil, "", strict.Error{"systemd passed no socket, as it does when picketd.socket was changed and not restarted: systemctl restart picketd.socket picketd.service"}
+		return nil, "", strict.Error{"systemd passed no socket, as it does when picketd.socket was changed and not restarted: systemctl stop picketd.socket picketd.service, then systemctl start picketd.socket picketd.service"}
 	}
 	s := d.config.Socket
 	mode, err := s.mode()

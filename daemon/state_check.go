@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -30,6 +31,9 @@ func (c Config) CheckState(running int) error {
 }
 
 func (c Config) tryState(running int) error {
+	if own := os.Getenv("STATE_DIRECTORY"); own != "" && c.StateDir != own && (strings.HasPrefix(c.StateDir, "/tmp/") || strings.HasPrefix(c.StateDir, "/var/tmp/")) {
+		return fmt.Errorf("systemd empties %s when the daemon stops, and what is not delivered is there: leave it out", c.StateDir)
+	}
 	info, err := os.Stat(c.StateDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return mayMake(c.StateDir)
