@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Picket Authors
 
-// Package audit is the home of the audit: which kinds of records there are and what each of them says. It imports nothing else of
-// Picket; engine and sockapi hand it events through function values.
 package audit
 
 import (
@@ -12,19 +10,19 @@ import (
 
 // Event is what a record tells. It never holds facts, texts, summaries or an agent's error: those are the ticket's.
 type Event struct {
-	Kind    Kind
-	Asset   string
-	Task    string // empty for a call that is about an asset
-	Token   int64  // of the claim; 0: none
-	From    string // the ticket's state; empty where it is not known
-	To      string // what it became, or for a refused write should have become
-	Step    string
-	Channel string
-	Call    string // the API's name for the call, empty for what no call did
-	Code    string // of a refusal
-	Host    string // a label; empty: this one
-	Agent   string // pid/uid of who made the call, or of the claim that was lost
-	Reason  string
+	Kind    Kind   `json:"event" journal:"PICKET_EVENT"`
+	Asset   string `json:"asset,omitempty" journal:"PICKET_ASSET"`
+	Task    string `json:"-"`                                      // empty for a call that is about an asset
+	Token   int64  `json:"token,omitempty" journal:"PICKET_TOKEN"` // of the claim; 0: none
+	From    string `json:"from,omitempty" journal:"PICKET_FROM"`   // the ticket's state; empty where it is not known
+	To      string `json:"to,omitempty" journal:"PICKET_TO"`       // what it became, or for a refused write should have become
+	Step    string `json:"step,omitempty" journal:"PICKET_STEP"`
+	Channel string `json:"channel,omitempty" journal:"PICKET_CHANNEL"`
+	Call    string `json:"call,omitempty" journal:"PICKET_CALL"` // the API's name for the call, empty for what no call did
+	Code    string `json:"code,omitempty" journal:"PICKET_CODE"` // of a refusal
+	Host    string `json:"host,omitempty" journal:"PICKET_HOST"` // a label; empty: this one
+	Agent   string `json:"-"`                                    // pid/uid of who made the call, or of the claim that was lost
+	Reason  string `json:"reason,omitempty" journal:"PICKET_REASON"`
 }
 
 // Caller is who makes a call, as the audit tells it. It sees to it that a call leaves one record.

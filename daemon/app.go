@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/picketd/picket/agent/strict"
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/notifier"
 	"github.com/picketd/picket/outbox"
@@ -42,7 +43,7 @@ type Daemon struct {
 	urgent   redis.UniversalClient // for renewals and the ends of claims
 	channels []notifier.ChannelConfig
 	settings *settingsWatch
-	audit    *recorder
+	audit    *audit.Recorder
 	run      string        // this run's random id
 	failed   chan error    // capacity 1: why the daemon cannot go on
 	beats    chan struct{} // capacity 1: the renewal loop has gone round, which systemd wants to hear
@@ -106,7 +107,7 @@ func New(c Config, o Options) (*Daemon, error) {
 		failed:   make(chan error, 1),
 		beats:    make(chan struct{}, 1),
 	}
-	d.audit = newRecorder(d.run, c.Host, newAuditSink(o.Audit), auditQueue, o.Logger, d.registry)
+	d.audit = audit.NewRecorder(d.run, c.Host, o.Audit, o.Logger, d.registry)
 	return d, nil
 }
 
@@ -148,7 +149,7 @@ func (c Config) notifierChannels() ([]notifier.ChannelConfig, error) {
 func (d *Daemon) engineConfig(store *outbox.Store, render func(string, engine.Message) ([]byte, error)) engine.Config {
 	c := d.config
 	e := engine.Config{
-		Redis: d.redis, Urgent: d.urgent, Weigh: sockapi.Weigh, Rest: sockapi.Rest, Outbox: store, Render: render, Audit: d.audit.record, Gate: d.settings.gate,
+		Redis: d.redis, Urgent: d.urgent, Weigh: sockapi.Weigh, Rest: sockapi.Rest, Outbox: store, Render: render, Audit: d.audit.Record, Gate: d.settings.gate,
 		StateDir: c.StateDir, Host: c.Host, Prefix: c.Redis.Prefix, TTL: time.Duration(c.Lock.TTL),
 		MaxHold: time.Duration(c.Claims.MaxHold), MaxHoldLimit: time.Duration(c.Claims.MaxHoldLimit), MaxPerUID: c.Claims.MaxPerUID,
 		Keep: time.Duration(c.Tickets.Keep), KeepGrants: time.Duration(c.Tickets.KeepGrants),

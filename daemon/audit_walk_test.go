@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/user"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,6 +27,7 @@ type auditWalk struct {
 	*testing.T
 	*host
 	raw  *http.Client
+	ids  map[string]string   // of the kinds, as the catalogue has them
 	want []map[string]string // one for each call that writes, or is refused
 }
 
@@ -43,7 +45,7 @@ func (w *auditWalk) call(name string, kind audit.Kind, ticket, from, to string, 
 	want := map[string]string{
 		"PICKET_CALL": name, "PICKET_EVENT": string(kind), "PICKET_ASSET": asset, "PICKET_TICKET": ticket, "PICKET_FROM": from,
 		"PICKET_TO": to, "PICKET_HOST": "host-a", "PICKET_AGENT_PID": strconv.Itoa(os.Getpid()),
-		"PICKET_AGENT_UID": strconv.Itoa(os.Getuid()), "MESSAGE_ID": auditKinds[kind].id,
+		"PICKET_AGENT_UID": strconv.Itoa(os.Getuid()), "MESSAGE_ID": w.ids[string(kind)],
 	}
 	if !strings.Contains(ticket, "/") {
 		want["PICKET_TICKET"] = ""
@@ -174,7 +176,15 @@ func setupAuditWalk(t *testing.T) (*auditWalk, *receiver, *redistest.Server) {
 		return new(net.Dialer).DialContext(ctx, "unix", h.config.Socket.Path)
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &auditWalk{T: t, host: h, raw: &http.Client{Transport: transport}}, r, server
+	catalogue, err := os.ReadFile("../packaging/picket.catalog")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^# (\w+)\n-- ([0-9a-f]{32})$`).FindAllStringSubmatch(string(catalogue), -1) {
+		ids[m[1]] = m[2]
+	}
+	return &auditWalk{T: t, host: h, raw: &http.Client{Transport: transport}, ids: ids}, r, server
 }
 
 // TestG12_EachWriteLeavesOneRecord goes through every kind of write, accepted and refused, and every kind of record.
@@ -219,8 +229,8 @@ func TestG12_EachWriteLeavesOneRecord(t *testing.T) {
 		t.Error("the audit repeats what an agent said")
 	}
 	seen := kindsIn(records)
-	for kind := range auditKinds {
-		if kind != audit.Refusals && !seen[string(kind)] {
+	for kind := range w.ids {
+		if kind != string(audit.Refusals) && !seen[kind] {
 			t.Errorf("no record of kind %s was seen", kind)
 		}
 	}
@@ -331,8 +341,8 @@ func (w *auditWalk) walkDaemon(t *testing.T) {
 		t.Error("a wrong configuration was accepted")
 	}
 	w.audit.shut.Lock()
-	for range 2 * auditQueue {
-		w.Daemon.audit.record(audit.Event{Kind: audit.Finished})
+	for range 2 * audit.Capacity {
+		w.Daemon.audit.Record(audit.Event{Kind: audit.Finished})
 	}
 	w.audit.shut.Unlock()
 	eventually(t, "the drops are told", func() bool {

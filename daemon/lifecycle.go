@@ -84,7 +84,7 @@ func (d *Daemon) start(ctx context.Context) error {
 			return errors.Join(err, d.stopAll(limited, d.parts))
 		}
 	}
-	d.audit.record(audit.Event{Kind: audit.Started, Reason: "version " + Version().Version})
+	d.audit.Record(audit.Event{Kind: audit.Started, Reason: "version " + Version().Version})
 	return nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/coreos/go-systemd/v22/journal"
 
 	"github.com/picketd/picket/agent/plain"
+	"github.com/picketd/picket/audit"
 )
 
 // OutliveReader lets this process live on when who reads its output is gone, as journald may be for a while: a write fails then
@@ -77,7 +78,7 @@ func dialJournal() (*os.File, error) {
 		return nil, err
 	}
 	defer conn.Close()
-	if _, err := fmt.Fprintf(conn, "%s\n\n%d\n1\n0\n0\n0\n", identifier, journal.PriInfo); err != nil {
+	if _, err := fmt.Fprintf(conn, "%s\n\n%d\n1\n0\n0\n0\n", audit.Identifier, journal.PriInfo); err != nil {
 		return nil, err
 	}
 	return conn.File()

@@ -4,7 +4,6 @@
 package daemon
 
 import (
-	"crypto/rand"
 	"fmt"
 	"os"
 	"reflect"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
-	"github.com/coreos/go-systemd/v22/journal"
 	"golang.org/x/sys/unix"
 
 	"github.com/picketd/picket/audit"
@@ -32,16 +30,16 @@ func (d *Daemon) Reload() error {
 		err = c.CheckState(os.Getpid())
 	}
 	if err != nil {
-		d.audit.record(configRefused(err))
+		d.audit.Record(configRefused(err))
 		d.log.Error("the configuration on disk is wrong; the daemon goes on with the one that it has", "error", err)
 		return err
 	}
 	if changed := changedKeys(reflect.ValueOf(d.config), reflect.ValueOf(c), ""); len(changed) > 0 {
-		d.audit.record(audit.Event{Kind: audit.ConfigReloaded, Reason: "changed: " + strings.Join(changed, " ")})
+		d.audit.Record(audit.Event{Kind: audit.ConfigReloaded, Reason: "changed: " + strings.Join(changed, " ")})
 		d.log.Warn("the configuration has changed; it is valid, and takes effect at the next start", "keys", strings.Join(changed, " "))
 		return nil
 	}
-	d.audit.record(audit.Event{Kind: audit.ConfigReloaded, Reason: "nothing has changed"})
+	d.audit.Record(audit.Event{Kind: audit.ConfigReloaded, Reason: "nothing has changed"})
 	d.log.Info("the configuration has not changed")
 	return nil
 }
@@ -55,21 +53,9 @@ func configRefused(err error) audit.Event {
 // RefuseStart tells the journal, if there is one, that a wrong configuration kept a daemon from starting: the only record of that
 // run. It takes 3 s at most.
 func RefuseStart(err error) {
-	if !journal.Enabled() {
-		return
-	}
-	host, _ := os.Hostname()
 	e := configRefused(err)
-	e.Host = host
-	told := make(chan struct{})
-	go func() {
-		defer close(told)
-		_ = newAuditSink(nil).send(&auditRecord{Event: e, run: rand.Text(), seq: 1, at: time.Now()})
-	}()
-	select {
-	case <-told:
-	case <-time.After(auditLimit):
-	}
+	e.Host, _ = os.Hostname()
+	audit.Once(e)
 }
 
 func (d *Daemon) isStarted() bool {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -31,14 +30,9 @@ const engineGrace = 100 * time.Millisecond
 
 // startAudit comes first, and so stops last: whatever the others do is told.
 func (d *Daemon) startAudit(context.Context) error {
-	marks, err := readMarks(marksPath(d.config.StateDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.log.Warn("which audit records there were is not known any more", "error", err)
-	}
-	d.audit.marks = auditMarks{marksPath(d.config.StateDir), marks}
-	d.audit.start()
-	d.onStop("the audit", d.audit.stop)
-	d.audit.record(audit.Event{Kind: audit.ConfigLoaded, Reason: cmp.Or(d.config.path, "none on disk")})
+	d.audit.Start(d.config.StateDir)
+	d.onStop("the audit", d.audit.Stop)
+	d.audit.Record(audit.Event{Kind: audit.ConfigLoaded, Reason: cmp.Or(d.config.path, "none on disk")})
 	return nil
 }
 
@@ -178,7 +172,7 @@ func awaitClaims(ctx context.Context, all <-chan struct{}, awaiting func() int, 
 func (d *Daemon) serve(context.Context) error {
 	server, err := sockapi.New(sockapi.Config{
 		Engine: d.engine, Outbox: d.outbox, Status: d.Status, Ready: d.Ready, Warnings: d.Warnings, TestChannel: d.testChannel,
-		Audit: d.audit.record, Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{}),
+		Audit: d.audit.Record, Metrics: promhttp.HandlerFor(d.registry, promhttp.HandlerOpts{}),
 		AdminGID: d.adminGID(), Version: Version().Version, Logger: d.log, Registry: d.registry,
 	})
 	if err != nil {

@@ -36,7 +36,7 @@ func auditCommand() *cli.Command {
 			&cli.StringFlag{Name: "file", Usage: "read JSON lines from `FILE`, - for standard input, instead of the journal", TakesFile: true},
 			&cli.BoolFlag{Name: "json", Usage: "print JSON lines; with --verify one object"},
 		},
-		Action: audit,
+		Action: showAudit,
 	}
 }
 
@@ -69,7 +69,7 @@ func (f *auditFilter) fields() []string {
 	return fields
 }
 
-func audit(c *cli.Context) error {
+func showAudit(c *cli.Context) error {
 	if _, err := positionals(c, 0); err != nil {
 		return err
 	}

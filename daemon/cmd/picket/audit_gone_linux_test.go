@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/picketd/picket/audit"
 )
 
 // verified runs picket audit --verify. It returns what became of each run by the first that the journal took of it, as
@@ -111,7 +113,7 @@ func TestG12_VerifySeesWhatTheJournalHasLost(t *testing.T) {
 func TestRotationTakesOnlyWhatIsOldest(t *testing.T) {
 	t.Parallel()
 	day := func(d, hour int) time.Time { return time.Date(2026, 11, d, hour, 0, 0, 0, time.UTC) }
-	marks := []auditMark{{Run: "a", Began: day(1, 8), First: 1, Last: 9}, {Run: "b", Began: day(2, 8), First: 1, Last: 5}, {Run: "b", Began: day(2, 9), First: 6, Last: 9}, {Run: "c", Began: day(3, 8), First: 1, Last: 2}}
+	marks := []audit.Mark{{Run: "a", Began: day(1, 8), First: 1, Last: 9}, {Run: "b", Began: day(2, 8), First: 1, Last: 5}, {Run: "b", Began: day(2, 9), First: 6, Last: 9}, {Run: "c", Began: day(3, 8), First: 1, Last: 2}}
 	for name, c := range map[string]struct {
 		left          map[string]numbers
 		since, begins time.Time

@@ -11,6 +11,8 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/picketd/picket/audit"
 )
 
 // markDelay is how long after a record the daemon notes that the journal took it: at its next tick, of a minute.
@@ -19,7 +21,7 @@ const markDelay = 2 * time.Minute
 // compareMarks notes which numbers the journal took and has no more. What lies before all that it still has of the daemon, and
 // before the journal's own beginning, rotation has taken. Who asks for a time by since is to have all of it, so there nothing is
 // explained. Marks are in the order of the runs, whatever the clock did.
-func compareMarks(runs map[string]*auditRun, order []*auditRun, marks []auditMark, since, begins time.Time) []*auditRun {
+func compareMarks(runs map[string]*auditRun, order []*auditRun, marks []audit.Mark, since, begins time.Time) []*auditRun {
 	oldest := true // the journal has nothing that is older than this mark
 	for _, m := range marks {
 		noted := m.Began.Add(-markDelay)

@@ -21,6 +21,7 @@ import (
 	"github.com/urfave/cli/v2"
 	"golang.org/x/sys/unix"
 
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/daemon"
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -96,10 +97,8 @@ func boundMemory() {
 	}
 }
 
-type auditMark = daemon.AuditMark
-
 // auditMarks are those of this host's daemon.
-func auditMarks() ([]auditMark, error) { return daemon.AuditMarks("") }
+func auditMarks() ([]audit.Mark, error) { return daemon.AuditMarks("") }
 
 func configFlag() cli.Flag {
 	return &cli.StringFlag{

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Picket Authors
 
-package daemon
+package audit
 
 import (
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,18 +13,9 @@ import (
 	"testing"
 
 	"github.com/coreos/go-systemd/v22/journal"
-
-	"github.com/picketd/picket/audit"
 )
 
 const catalogueFile = "../packaging/picket.catalog"
-
-// auditFields are the names of all fields that a record of the audit may have.
-var auditFields = []string{
-	"MESSAGE", "MESSAGE_ID", "PRIORITY", "SYSLOG_IDENTIFIER", "PICKET_EVENT", "PICKET_RUN", "PICKET_SEQ", "PICKET_TIME",
-	"PICKET_ASSET", "PICKET_TICKET", "PICKET_TOKEN", "PICKET_FROM", "PICKET_TO", "PICKET_STEP", "PICKET_CHANNEL", "PICKET_CALL",
-	"PICKET_CODE", "PICKET_REASON", "PICKET_HOST", "PICKET_AGENT_PID", "PICKET_AGENT_UID", "PICKET_DROPPED",
-}
 
 // mayLack are the fields that records of a kind may be without: a call on a claim that there is not has no ticket. The process is
 // never known of an agent in another PID namespace.
@@ -57,7 +47,7 @@ func TestG12_TheCatalogueHasATextForEachKind(t *testing.T) {
 			t.Errorf("%s: the text helps nobody: %q", kind, text)
 		}
 		for _, name := range regexp.MustCompile(`@(\w+)@`).FindAllStringSubmatch(subject+text, -1) {
-			if !slices.Contains(auditFields, name[1]) {
+			if !slices.ContainsFunc(columns, func(c column) bool { return c.name == name[1] }) {
 				t.Errorf("%s: there is no field %s", kind, name[1])
 			}
 			if slices.Contains(mayLack[kind], name[1]) || name[1] == "PICKET_AGENT_PID" {
@@ -66,13 +56,13 @@ func TestG12_TheCatalogueHasATextForEachKind(t *testing.T) {
 		}
 		rest = rest[m[9]:]
 	}
-	for kind, m := range auditKinds {
+	for kind, m := range meanings {
 		if found[string(kind)] != m.id {
 			t.Errorf("%s: the catalogue has id %q, the code %q", kind, found[string(kind)], m.id)
 		}
 	}
-	if n := strings.Count(string(b), "\n-- "); n != len(auditKinds) {
-		t.Errorf("the catalogue has %d texts for %d kinds", n, len(auditKinds))
+	if n := strings.Count(string(b), "\n-- "); n != len(meanings) {
+		t.Errorf("the catalogue has %d texts for %d kinds", n, len(meanings))
 	}
 }
 
@@ -103,7 +93,7 @@ func TestJournalctlTakesTheCatalogue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, m := range auditKinds {
+	for kind, m := range meanings {
 		if !strings.Contains(string(out), m.id+" Picket: ") {
 			t.Errorf("journalctl lists no text for %s", kind)
 		}
@@ -121,8 +111,12 @@ func TestTheAuditsPageSaysWhatTheCodeDoes(t *testing.T) {
 	for _, m := range regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\|").FindAllStringSubmatch(string(b), -1) {
 		fields = append(fields, m[1])
 	}
-	if !slices.Equal(slices.Sorted(slices.Values(fields)), slices.Sorted(slices.Values(auditFields))) {
-		t.Errorf("the page has the fields %v, want %v", fields, auditFields)
+	var names []string
+	for _, c := range columns {
+		names = append(names, c.name)
+	}
+	if !slices.Equal(slices.Sorted(slices.Values(fields)), slices.Sorted(slices.Values(names))) {
+		t.Errorf("the page has the fields %v, the code %v", fields, names)
 	}
 	priorities := map[string]journal.Priority{
 		"err": journal.PriErr, "warning": journal.PriWarning, "notice": journal.PriNotice, "info": journal.PriInfo,
@@ -130,25 +124,49 @@ func TestTheAuditsPageSaysWhatTheCodeDoes(t *testing.T) {
 	kinds := map[string]bool{}
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| .* \\| (\\w+) \\| `([0-9a-f]+)` \\|$").FindAllStringSubmatch(string(b), -1) {
 		kinds[m[1]] = true
-		if want := auditKinds[audit.Kind(m[1])]; want.id != m[3] || want.priority != priorities[m[2]] {
+		if want := meanings[Kind(m[1])]; want.id != m[3] || want.priority != priorities[m[2]] {
 			t.Errorf("the page says of %s: %s, %s; the code %+v", m[1], m[2], m[3], want)
 		}
 	}
-	if len(kinds) != len(auditKinds) {
-		t.Errorf("the page has %d kinds, want %d", len(kinds), len(auditKinds))
+	if len(kinds) != len(meanings) {
+		t.Errorf("the page has %d kinds, want %d", len(kinds), len(meanings))
 	}
 }
 
-// TestRecordsHaveNoOtherFields than those that are documented.
-func TestRecordsHaveNoOtherFields(t *testing.T) {
+// TestARecordFillsAllFields, so that none of them is declared in vain.
+func TestARecordFillsAllFields(t *testing.T) {
 	t.Parallel()
-	e := audit.Event{
-		Kind: audit.Step, Asset: "a", Task: "t", Token: 1, From: "F", To: "T", Step: "s", Channel: "c",
+	r := newRecord(Event{
+		Kind: Step, Asset: "a", Task: "t", Token: 1, From: "F", To: "T", Step: "s", Channel: "c",
 		Call: "step", Code: "C", Host: "h", Agent: "1/2", Reason: "r",
+	}, "r", 1, []span{{1, 2}})
+	r.speak()
+	n := 0
+	r.fields(func(string, string) { n++ })
+	if n != len(columns) {
+		t.Errorf("a record has %d of %d fields", n, len(columns))
 	}
-	f := map[string]string{"MESSAGE": "", "PRIORITY": ""}
-	(&auditRecord{Event: e, run: "r", seq: 1, lost: []seqSpan{{1, 2}}}).fields(func(name, value string) { f[name] = value })
-	if got := slices.Sorted(maps.Keys(f)); !slices.Equal(got, slices.Sorted(slices.Values(auditFields))) {
-		t.Errorf("a record has %v, want %v", got, auditFields)
+}
+
+func TestEveryKindOfRecordHasAMeaning(t *testing.T) {
+	t.Parallel()
+	kinds, err := os.ReadFile("kinds.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := map[string]Kind{}
+	for _, found := range regexp.MustCompile(`(?m)^\t\w+ +Kind = "(\w+)"`).FindAllStringSubmatch(string(kinds), -1) {
+		kind := Kind(found[1])
+		m, ok := meanings[kind]
+		if !ok || m.says == "" || len(m.id) != 32 || strings.Trim(m.id, "0123456789abcdef") != "" {
+			t.Errorf("kind %s has no right meaning: %+v", kind, m)
+		}
+		if other, twice := ids[m.id]; twice {
+			t.Errorf("%s and %s have the same id", kind, other)
+		}
+		ids[m.id] = kind
+	}
+	if len(ids) != len(meanings) {
+		t.Errorf("there are %d meanings for %d kinds", len(meanings), len(ids))
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Picket Authors
 
-package daemon
+package audit
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/picketd/picket/audit"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // What one user's refused calls take of the journal.
@@ -33,7 +33,7 @@ type refusals map[refusal]int
 type refusal struct{ uid, code string }
 
 // admit reports whether a refused call gets a record of its own.
-func (r refusals) admit(e audit.Event) bool {
+func (r refusals) admit(e Event) bool {
 	_, uid, _ := strings.Cut(e.Agent, "/")
 	key := refusal{uid, e.Code}
 	if _, known := r[key]; !known && len(r) >= refusedUsers {
@@ -44,14 +44,14 @@ func (r refusals) admit(e audit.Event) bool {
 }
 
 // take makes records of what was only counted, and begins anew.
-func (r refusals) take() (events []audit.Event) {
+func (r refusals) take() (events []Event) {
 	for _, key := range slices.SortedFunc(maps.Keys(r), func(a, b refusal) int { return strings.Compare(a.uid+"/"+a.code, b.uid+"/"+b.code) }) {
 		if more := r[key] - refusedEach; more > 0 {
 			agent := ""
 			if key.uid != "" {
 				agent = "0/" + key.uid
 			}
-			events = append(events, audit.Event{Kind: audit.Refusals, Code: key.code, Agent: agent, Reason: fmt.Sprintf("%d more within %s", more, refusedEvery)})
+			events = append(events, Event{Kind: Refusals, Code: key.code, Agent: agent, Reason: fmt.Sprintf("%d more within %s", more, refusedEvery)})
 		}
 	}
 	clear(r)
@@ -59,7 +59,7 @@ func (r refusals) take() (events []audit.Event) {
 }
 
 // bounded is an event whose fields are no longer than they may be, without control characters.
-func bounded(e audit.Event) audit.Event {
+func bounded(e Event) Event {
 	for _, name := range []*string{&e.Asset, &e.Task, &e.From, &e.To, &e.Step, &e.Channel, &e.Host} {
 		*name = clip(*name, nameMost)
 	}
@@ -69,13 +69,10 @@ func bounded(e audit.Event) audit.Event {
 
 // clip cuts a text, and says so with an ellipsis.
 func clip(s string, most int) string {
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return unicode.ReplacementChar
 		}
 		return r
-	}, s)
+	}, plain.Cut(s, most))
 }

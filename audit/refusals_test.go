@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Picket Authors
 
-package daemon
+package audit
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/picketd/picket/audit"
 )
 
 // TestG12_OneUsersRefusalsDoNotFillTheJournal: what is too much is counted for each user and code, and nothing else is held back.
@@ -20,11 +16,11 @@ func TestG12_OneUsersRefusalsDoNotFillTheJournal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		out := &lines{}
-		a := queueOf(t, &lineSink{out: out})
-		a.start()
+		a := recorderTo(&lineSink{out: out})
+		a.Start(t.TempDir())
 		refuse := func(agent, code string, n int) {
 			for range n {
-				a.record(audit.Event{Kind: audit.Refused, Agent: agent, Code: code, Reason: "no"})
+				a.Record(Event{Kind: Refused, Agent: agent, Code: code, Reason: "no"})
 				synctest.Wait()
 			}
 		}
@@ -32,17 +28,17 @@ func TestG12_OneUsersRefusalsDoNotFillTheJournal(t *testing.T) {
 		refuse("4712/1001", "FORBIDDEN", 500) // a pid of the same user
 		refuse("4711/1001", "INVALID", 3)
 		refuse("4713/1002", "FORBIDDEN", 2)
-		a.record(audit.Event{Kind: audit.Broken, Agent: "1/0"})
+		a.Record(Event{Kind: Broken, Agent: "1/0"})
 		time.Sleep(refusedEvery)
 		synctest.Wait()
 		refuse("4711/1001", "FORBIDDEN", refusedEach+1) // in the next minute, of which the end tells
-		if err := a.stop(t.Context()); err != nil {
+		if err := a.Stop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		counts := map[string]int{}
 		for _, r := range recordsIn(t, out.String()) {
 			key := fmt.Sprint(r["PICKET_EVENT"], " ", r["PICKET_AGENT_UID"], " ", r["PICKET_CODE"])
-			if r["PICKET_EVENT"] == string(audit.Refusals) {
+			if r["PICKET_EVENT"] == string(Refusals) {
 				key += " " + r["PICKET_REASON"]
 			}
 			counts[key]++
@@ -63,7 +59,7 @@ func TestManyUsersAreCountedAsOne(t *testing.T) {
 	t.Parallel()
 	r, told := refusals{}, 0
 	for uid := range 10 * refusedUsers {
-		if r.admit(audit.Event{Agent: fmt.Sprint("1/", uid), Code: "FORBIDDEN"}) {
+		if r.admit(Event{Agent: fmt.Sprint("1/", uid), Code: "FORBIDDEN"}) {
 			told++
 		}
 	}
@@ -79,14 +75,14 @@ func TestManyUsersAreCountedAsOne(t *testing.T) {
 func TestG12_ARecordIsBounded(t *testing.T) {
 	t.Parallel()
 	out := &lines{}
-	a := queueOf(t, &lineSink{out: out})
-	a.start()
+	a := recorderTo(&lineSink{out: out})
+	a.Start(t.TempDir())
 	long := strings.Repeat("ü\x1b", 6000)
-	a.record(audit.Event{
-		Kind: audit.Refused, Asset: long, Task: long, From: long, To: long,
+	a.Record(Event{
+		Kind: Refused, Asset: long, Task: long, From: long, To: long,
 		Step: long, Channel: long, Reason: long, Host: long,
 	})
-	if err := a.stop(t.Context()); err != nil {
+	if err := a.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	r := recordsIn(t, out.String())[0]
@@ -98,55 +94,4 @@ func TestG12_ARecordIsBounded(t *testing.T) {
 	if !strings.HasSuffix(r["PICKET_STEP"], "…") {
 		t.Errorf("that it is cut is not told: %q", r["PICKET_STEP"])
 	}
-}
-
-// TestTheMarksSayWhichNumbersTheJournalTook, by the hour, over restarts, and forget old ones.
-func TestTheMarksSayWhichNumbersTheJournalTook(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "audit.json")
-	m, now := auditMarks{path: path}, time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
-	note := func(run string, last int64, after time.Duration) {
-		t.Helper()
-		now = now.Add(after)
-		if err := m.note(run, last, now); err != nil {
-			t.Fatal(err)
-		}
-	}
-	note("a", 3, 0)
-	note("a", 3, time.Minute)
-	note("a", 9, time.Minute)
-	note("a", 12, time.Hour)
-	marks, err := readMarks(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m = auditMarks{path: path, marks: marks}
-	note("b", 2, time.Minute)
-	marks, err = readMarks(path)
-	if got := spansOf(marks); err != nil || got != "a 1-9 a 10-12 b 1-2 " {
-		t.Errorf("got %q, %v", got, err)
-	}
-	note("b", 4, marksKept)
-	if got := spansOf(m.marks); got != "b 1-2 b 3-4 " {
-		t.Errorf("a month later it is %q", got)
-	}
-	note("c", 1, -2*time.Hour)
-	note("c", 2, -2*time.Hour)
-	if got := spansOf(m.marks); got != "b 1-2 b 3-4 c 1-1 c 2-2 " {
-		t.Errorf("with a clock that goes back it is %q", got)
-	}
-	note("c", 3, -2*marksKept)
-	if got := spansOf(m.marks); got != "c 3-3 " {
-		t.Errorf("with a clock that was ahead it is %q", got)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
-		t.Errorf("%v, %v", info, err)
-	}
-}
-
-func spansOf(marks []AuditMark) (s string) {
-	for _, k := range marks {
-		s += fmt.Sprintf("%s %d-%d ", k.Run, k.First, k.Last)
-	}
-	return s
 }

@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Picket Authors
 
-package daemon
+package audit
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"io"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/journal"
 )
 
-// newAuditSink keeps the audit where it is asked to, as JSON lines; asked for nothing, in the journal, or where there is none, as
-// JSON lines on standard error.
-func newAuditSink(w io.Writer) auditSink {
+// sink brings a record to where it is kept. It may block.
+type sink interface {
+	send(*Record) error
+	flush() error // is called when no record is waiting
+}
+
+func newSink(w io.Writer) sink {
 	switch {
 	case w != nil:
 		return &lineSink{out: w}
 	case journal.Enabled():
 		return journalSink{journal.Send}
 	}
-	return &lineSink{out: auditStderr}
+	return &lineSink{out: stderr}
 }
 
-// auditStderr is standard error with a lock of its own, so that a reader who does not read holds up the audit alone.
-var auditStderr = os.NewFile(2, "/dev/stderr")
+// stderr is standard error with a lock of its own, so that a reader who does not read holds up the audit alone.
+var stderr = os.NewFile(2, "/dev/stderr")
 
 // A journal that is not there for a moment, because it is being restarted, is tried again so often.
 const (
@@ -39,14 +43,16 @@ type journalSink struct {
 	to func(message string, p journal.Priority, fields map[string]string) error
 }
 
-func (s journalSink) send(r *auditRecord) (err error) {
-	message, priority, fields := r.message(), r.priority(), map[string]string{}
+func (s journalSink) send(r *Record) (err error) {
+	fields := map[string]string{}
 	r.fields(func(name, value string) { fields[name] = value })
+	delete(fields, "MESSAGE")
+	delete(fields, "PRIORITY")
 	for try := range journalTries {
 		if try > 0 {
 			time.Sleep(journalPause)
 		}
-		if err = s.to(message, priority, fields); err == nil {
+		if err = s.to(r.Message, r.Priority, fields); err == nil {
 			return nil
 		}
 	}
@@ -54,6 +60,24 @@ func (s journalSink) send(r *auditRecord) (err error) {
 }
 
 func (journalSink) flush() error { return nil }
+
+// Once tells the journal, if there is one, of an event that is the only one of its run. It takes 3 s at most.
+func Once(e Event) {
+	if !journal.Enabled() {
+		return
+	}
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		r := newRecord(e, rand.Text(), 1, nil)
+		r.speak()
+		_ = journalSink{journal.Send}.send(r)
+	}()
+	select {
+	case <-told:
+	case <-time.After(stopLimit):
+	}
+}
 
 // lineMost is how many bytes of lines are gathered at most while more records wait: what a pipe takes in one piece, so that
 // lines of others do not end up within ours (PIPE_BUF, pipe(7)).
@@ -66,14 +90,13 @@ type lineSink struct {
 	line []byte // is used again
 }
 
-func (s *lineSink) send(r *auditRecord) error {
-	s.line = appendText(append(s.line[:0], `{"MESSAGE":`...), r.message())
-	s.line = strconv.AppendInt(append(s.line, `,"PRIORITY":"`...), int64(r.priority()), 10)
-	s.line = append(s.line, '"')
+func (s *lineSink) send(r *Record) error {
+	s.line = s.line[:0]
 	r.fields(func(name, value string) {
 		s.line = append(append(append(s.line, `,"`...), name...), `":`...)
 		s.line = appendText(s.line, value)
 	})
+	s.line[0] = '{'
 	s.line = append(s.line, "}\n"...)
 	if len(s.buf)+len(s.line) > lineMost {
 		if err := s.flush(); err != nil {
