@@ -80,26 +80,23 @@ func New(ctx context.Context, c Config, o Options) (*Agent, error) {
 	}, nil
 }
 
-// Check says what is wrong with the configuration here: with its values, with the programs and catalogues that it names, and
-// with what its conditions come to on made-up hosts. Its error is an ErrConfig with a line for each.
+// Check says what is wrong with what the values name, beside the values themselves, of which LoadConfig tells: with programs, with
+// catalogues, and with what conditions come to on made-up hosts. Its error is an ErrConfig with a line for each.
 func (c Config) Check(log *slog.Logger) error {
-	p, _, err := c.prepare(log)
-	if p == nil {
-		return err
-	}
-	tried := strict.Located("", nil, p.tryConditions())
-	both := strict.Error{}
-	for _, err := range []error{err, tried} {
+	p, _ := c.compile(nil)
+	_, err := c.open(log)
+	all := strict.Error{}
+	for _, err := range []error{err, strict.Located("", nil, p.tryConditions())} {
 		if wrong, ok := errors.AsType[strict.Error](err); ok {
-			both = append(both, wrong...)
+			all = append(all, wrong...)
 		} else if err != nil {
 			return err
 		}
 	}
-	if len(both) == 0 {
+	if len(all) == 0 {
 		return nil
 	}
-	return both
+	return all
 }
 
 // prepare compiles the configuration, looks for its programs, and reads its catalogues.
@@ -108,6 +105,12 @@ func (c Config) prepare(log *slog.Logger) (*plan, *shelf, error) {
 	if len(problems) > 0 {
 		return nil, nil, strict.Located("", nil, problems)
 	}
+	k, err := c.open(log)
+	return p, k, err
+}
+
+// open looks for the programs, and reads the catalogues.
+func (c Config) open(log *slog.Logger) (*shelf, error) {
 	var wrong strict.Error
 	for _, step := range []struct {
 		key     string
@@ -132,7 +135,7 @@ func (c Config) prepare(log *slog.Logger) (*plan, *shelf, error) {
 	if len(wrong) > 0 {
 		err = wrong
 	}
-	return p, k, err
+	return k, err
 }
 
 // claimAsset asks for an asset. From a container, where the daemon cannot tell who a pid is, the heartbeat alone is the sign

@@ -5,7 +5,9 @@ package agent
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
@@ -127,21 +129,37 @@ func (c Config) longest() time.Duration {
 // LoadConfig reads a file: that path, else $PICKET_AGENT_CONFIG, else /etc/picket/agent.toml. Its error is an ErrConfig with a
 // line for each thing that is wrong.
 func LoadConfig(path string) (Config, error) {
+	c, _, err := loadConfig(path)
+	return c, err
+}
+
+// CheckConfig says all that is wrong with a file, as LoadConfig does, and with what it names, as Check does.
+func CheckConfig(path string, log *slog.Logger) error {
+	c, read, err := loadConfig(path)
+	if !read {
+		return err
+	}
+	return errors.Join(err, c.Check(log))
+}
+
+// loadConfig also says whether the values could be read, but for those that are wrong.
+func loadConfig(path string) (c Config, read bool, err error) {
 	path = cmp.Or(path, os.Getenv("PICKET_AGENT_CONFIG"), defaultConfigFile)
 	doc, err := os.ReadFile(path)
 	if err != nil {
-		return Config{}, strict.Error{fmt.Sprintf("cannot read the configuration: %v", err)}
+		return Config{}, false, strict.Error{fmt.Sprintf("cannot read the configuration: %v", err)}
 	}
-	c, lines, problems := parseConfig(doc)
-	return c, strict.Located(path, lines, problems)
+	c, lines, problems, read := parseConfig(doc)
+	return c, read, strict.Located(path, lines, problems)
 }
 
-// parseConfig reads a document and asks whether its values make sense, if they can be read at all.
-func parseConfig(doc []byte) (Config, map[string]int, []strict.Problem) {
-	c := DefaultConfig()
-	lines, problems := strict.Decode(doc, &c)
-	if len(problems) == 0 {
-		_, problems = c.compile(lines)
+// parseConfig reads a document and asks whether its values make sense, as far as they can be read.
+func parseConfig(doc []byte) (c Config, lines map[string]int, problems []strict.Problem, read bool) {
+	c = DefaultConfig()
+	lines, problems, read = strict.Decode(doc, &c)
+	if read {
+		_, more := c.compile(lines)
+		problems = strict.Beside(problems, more)
 	}
-	return c, lines, problems
+	return c, lines, problems, read
 }

@@ -122,7 +122,7 @@ func TestTheExampleIsTheDefaults(t *testing.T) {
 	uncommented := regexp.MustCompile(`(?m)^#([a-z_]+ = .*)$`).ReplaceAll(doc, []byte("$1"))
 	seen := map[string]bool{}
 	for _, text := range [][]byte{doc, uncommented} {
-		c, lines, problems := parseConfig(text)
+		c, lines, problems, _ := parseConfig(text)
 		if len(problems) > 0 || !reflect.DeepEqual(c, want) {
 			t.Errorf("it is %+v, %v, want %+v", c, problems, want)
 		}
@@ -133,7 +133,7 @@ func TestTheExampleIsTheDefaults(t *testing.T) {
 	// The examples contradict one another, so they are only read. What stands above in its section is taken out.
 	var c Config
 	live := regexp.MustCompile(`(?m)^[a-z_]+ = .*$`).ReplaceAll(doc, nil)
-	lines, problems := strict.Decode(regexp.MustCompile(`(?m)^# ([a-z_]+ = .*)$`).ReplaceAll(live, []byte("$1")), &c)
+	lines, problems, _ := strict.Decode(regexp.MustCompile(`(?m)^# ([a-z_]+ = .*)$`).ReplaceAll(live, []byte("$1")), &c)
 	if len(problems) > 0 {
 		t.Error(problems)
 	}
@@ -192,7 +192,7 @@ func FuzzConfig(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		_, _, problems := parseConfig(doc)
+		_, _, problems, _ := parseConfig(doc)
 		for _, p := range problems {
 			if p.Message == "" {
 				t.Errorf("a problem without a word at %q", p.Key)

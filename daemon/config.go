@@ -197,23 +197,19 @@ func loadConfig(path string, k checker) (Config, error) {
 	if err != nil {
 		return Config{}, strict.Error{fmt.Sprintf("cannot read the configuration: %v", err)}
 	}
-	c, lines, problems := parseConfig(doc)
-	if fresh := DefaultConfig(); len(problems) > 0 && !strict.Fits(doc, &fresh) {
+	c, lines, problems, read := parseConfig(doc)
+	if !read {
 		return Config{}, strict.Located(path, lines, problems)
 	}
-	for _, p := range c.check(k) { // whatever else is wrong, so that all is told at once
-		if !slices.ContainsFunc(problems, func(o problem) bool { return o.Key == p.Key }) {
-			problems = append(problems, p)
-		}
-	}
+	problems = strict.Beside(problems, c.check(k)) // whatever else is wrong, so that all is told at once
 	c.path = path
 	return c, strict.Located(path, lines, problems)
 }
 
 // parseConfig reads a document without asking whether its values make sense.
-func parseConfig(doc []byte) (c Config, lines map[string]int, problems []problem) {
+func parseConfig(doc []byte) (c Config, lines map[string]int, problems []problem, read bool) {
 	c = DefaultConfig()
-	lines, problems = strict.Decode(doc, &c)
+	lines, problems, read = strict.Decode(doc, &c)
 	_, c.adminGroupSet = lines["admin_group"]
 	_, c.Socket.groupSet = lines["socket.group"]
 	for i := range c.Channels {
@@ -224,7 +220,7 @@ func parseConfig(doc []byte) (c Config, lines map[string]int, problems []problem
 		ch.Timeout = cmp.Or(ch.Timeout, def.Timeout)
 		ch.MinSeverity = cmp.Or(ch.MinSeverity, def.MinSeverity)
 	}
-	return c, lines, problems
+	return c, lines, problems, read
 }
 
 // String is the configuration as TOML, for logs: without what may be secret in a URL or a command line.

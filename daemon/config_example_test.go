@@ -30,7 +30,7 @@ func TestTheExampleConfigurationIsTheDefaults(t *testing.T) {
 
 	seen := map[string]bool{}
 	uncomment := regexp.MustCompile(`(?m)^#([a-z_]+ = .*)$`)
-	c, lines, problems := parseConfig(uncomment.ReplaceAll(doc, []byte("$1")))
+	c, lines, problems, _ := parseConfig(uncomment.ReplaceAll(doc, []byte("$1")))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -43,7 +43,7 @@ func TestTheExampleConfigurationIsTheDefaults(t *testing.T) {
 	}
 
 	example := regexp.MustCompile(`(?m)^# ?((\[\[channel\]\]|[a-z_]+ = .*))$`)
-	_, lines, problems = parseConfig(example.ReplaceAll(doc, []byte("$1")))
+	_, lines, problems, _ = parseConfig(example.ReplaceAll(doc, []byte("$1")))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -90,7 +90,7 @@ func FuzzConfig(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		c, _, problems := parseConfig(doc)
+		c, _, problems, _ := parseConfig(doc)
 		for _, p := range problems {
 			if p.Message == "" {
 				t.Errorf("a problem without a word at %q", p.Key)

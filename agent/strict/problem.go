@@ -4,8 +4,10 @@
 package strict
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -24,6 +26,7 @@ func (e Error) Is(target error) bool { return target == ErrConfig }
 // Problem is one thing that is wrong: at which key, and what would be right.
 type Problem struct {
 	Key     string // a path such as lock.ttl or channel[0].url
+	Line    int    // where it stands, when that is not where the key does
 	Message string
 }
 
@@ -35,25 +38,29 @@ func (p Problem) String() string {
 	return p.Key + ": " + p.Message
 }
 
-// Located makes an Error of problems, nil of none, each with the line of its key or of the table where the key is missing.
+// Located makes an Error of problems, nil of none, each with the line of its key or of the table where the key is missing, in the
+// order of the lines.
 func Located(path string, lines map[string]int, problems []Problem) error {
-	var e Error
-	for _, p := range problems {
+	if len(problems) == 0 {
+		return nil
+	}
+	line := func(p Problem) int {
 		at := p.Key
 		for lines[at] == 0 && strings.Contains(at, ".") {
 			at = at[:strings.LastIndex(at, ".")]
 		}
-		switch {
-		case lines[at] > 0:
-			e = append(e, fmt.Sprintf("%s:%d: %s", path, lines[at], p))
+		return cmp.Or(p.Line, lines[at])
+	}
+	var e Error
+	for _, p := range slices.SortedStableFunc(slices.Values(problems), func(a, b Problem) int { return line(a) - line(b) }) {
+		switch n := line(p); {
+		case n > 0:
+			e = append(e, fmt.Sprintf("%s:%d: %s", path, n, p))
 		case path != "":
 			e = append(e, fmt.Sprintf("%s: %s", path, p))
 		default:
 			e = append(e, p.String())
 		}
-	}
-	if e == nil {
-		return nil
 	}
 	return e
 }

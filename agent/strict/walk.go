@@ -4,9 +4,11 @@
 package strict
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -14,25 +16,50 @@ import (
 )
 
 // Decode reads a document into the struct that into points to, which holds the defaults. It returns the line of every key and
-// table by its path, such as lock.ttl or channel[0].url, and what is wrong. When something is, into is not to be used, but to see with Fits what else is.
-func Decode(doc []byte, into any) (lines map[string]int, problems []Problem) {
-	var syntax *toml.DecodeError
-	if err := toml.Unmarshal(doc, &map[string]any{}); errors.As(err, &syntax) {
-		key := strings.Join(syntax.Key(), ".")
-		line, _ := syntax.Position()
-		return map[string]int{key: line}, []Problem{{Key: key, Message: strings.TrimPrefix(syntax.Error(), "toml: ")}}
-	} else if err != nil {
-		return nil, []Problem{{Message: err.Error()}}
+// table by its path, such as lock.ttl or channel[0].url, and what is wrong. When something is, into has the rest of the document,
+// so that its values can be looked at, too: Beside adds what is wrong with them. read is false where nothing could be read.
+func Decode(doc []byte, into any) (lines map[string]int, problems []Problem, read bool) {
+	doc, problems = withoutSyntaxErrors(doc)
+	s := newWalk()
+	s.over(doc, reflect.TypeOf(into).Elem())
+	lines, problems = s.lines, append(problems, s.problems...)
+	if err := toml.Unmarshal(s.good(doc), into); err != nil {
+		if len(problems) == 0 {
+			problems = []Problem{{Message: err.Error()}}
+		}
+		return lines, problems, false
 	}
-	lines, problems = Check(doc, reflect.TypeOf(into).Elem())
-	if err := toml.Unmarshal(doc, into); err != nil && len(problems) == 0 {
-		return lines, []Problem{{Message: err.Error()}}
-	}
-	return lines, problems
+	return lines, problems, true
 }
 
-// Fits reports whether all of a document's values could be put into into, whatever keys it does not know.
-func Fits(doc []byte, into any) bool { return toml.Unmarshal(doc, into) == nil }
+// Beside adds to what is wrong with a document what is wrong with the values of its rest, but for what may follow from the former:
+// it is about the same key, or names it.
+func Beside(problems, more []Problem) []Problem {
+	all := slices.Clip(problems)
+	for _, p := range more {
+		if !slices.ContainsFunc(problems, func(first Problem) bool { return first.explains(p) }) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func (p Problem) explains(other Problem) bool {
+	names := func(word string) bool {
+		return regexp.MustCompile(`\b` + regexp.QuoteMeta(word) + `\b`).MatchString(other.Message)
+	}
+	switch dot := strings.LastIndex(p.Key, "."); {
+	case p.Key == "":
+		return false
+	case p.Key == other.Key, strings.HasPrefix(other.Key, p.Key+"."), strings.HasPrefix(other.Key, p.Key+"["):
+		return true
+	case dot < 0:
+		return false
+	default:
+		table := p.Key[:dot]
+		return names(p.Key) || (other.Key == table || strings.HasPrefix(other.Key, table+".")) && names(p.Key[dot+1:])
+	}
+}
 
 // walk goes over a document beside the decoder, which forgives too much: it takes a key in any case, a bare number for a
 // Duration, and [channel] for [[channel]]; and it ends at the first wrong type. The walk finds all of that, with lines.
@@ -41,6 +68,8 @@ type walk struct {
 	lines    map[string]int // of every key and table, by path
 	tables   map[string]int // how many [[…]] there were so far, by path
 	problems []Problem
+	starts   []int  // the line of each expression
+	bad      []bool // something is wrong in it, or with its table
 }
 
 // place is a position in the schema: the Go type that stands there, and the path to it.
@@ -51,12 +80,20 @@ type place struct {
 
 // Check is Decode's walk alone, over a document that parses and that is to fit into a struct of type t.
 func Check(doc []byte, t reflect.Type) (lines map[string]int, problems []Problem) {
-	s := walk{lines: map[string]int{}, tables: map[string]int{}}
+	s := newWalk()
+	s.over(doc, t)
+	return s.lines, s.problems
+}
+
+func newWalk() *walk { return &walk{lines: map[string]int{}, tables: map[string]int{}} }
+
+func (s *walk) over(doc []byte, t reflect.Type) {
 	root := place{t: t}
 	table, known := root, true
 	s.parser.Reset(doc)
 	for s.parser.NextExpression() {
-		node := s.parser.Expression()
+		node, before := s.parser.Expression(), len(s.problems)
+		s.begin(node)
 		switch node.Kind {
 		case unstable.Table, unstable.ArrayTable:
 			table, known = s.header(node, root)
@@ -65,8 +102,30 @@ func Check(doc []byte, t reflect.Type) (lines map[string]int, problems []Problem
 				s.keyValue(node, table)
 			}
 		}
+		s.bad = append(s.bad, !known || len(s.problems) > before)
 	}
-	return s.lines, s.problems
+}
+
+// begin notes in which line an expression begins.
+func (s *walk) begin(node *unstable.Node) {
+	keys := node.Key()
+	keys.Next()
+	s.starts = append(s.starts, s.parser.Shape(keys.Node().Raw).Start.Line)
+}
+
+// good is a document without the expressions in which something is wrong; what is left keeps its line.
+func (s *walk) good(doc []byte) []byte {
+	lines := bytes.Split(doc, []byte("\n"))
+	for i, start := range s.starts {
+		end := len(lines) + 1
+		if i+1 < len(s.starts) {
+			end = s.starts[i+1]
+		}
+		if s.bad[i] {
+			clear(lines[start-1 : end-1])
+		}
+	}
+	return bytes.Join(lines, []byte("\n"))
 }
 
 func (s *walk) header(node *unstable.Node, root place) (place, bool) {
@@ -175,7 +234,7 @@ func (s *walk) last(p place) place {
 }
 
 func (s *walk) problem(key, format string, args ...any) {
-	s.problems = append(s.problems, Problem{key, fmt.Sprintf(format, args...)})
+	s.problems = append(s.problems, Problem{Key: key, Message: fmt.Sprintf(format, args...)})
 }
 
 func isTables(t reflect.Type) bool {

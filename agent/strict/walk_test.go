@@ -29,7 +29,7 @@ type config struct {
 func TestDecode(t *testing.T) {
 	t.Parallel()
 	c := config{Name: "kept"}
-	lines, problems := strict.Decode([]byte("[table]\nwait = \"2d\"\nports = [1, 2] # two\n[[many]]\nwait = \"1s\"\n[[many]]\n"), &c)
+	lines, problems, _ := strict.Decode([]byte("[table]\nwait = \"2d\"\nports = [1, 2] # two\n[[many]]\nwait = \"1s\"\n[[many]]\n"), &c)
 	if problems != nil || c.Name != "kept" || time.Duration(c.Table.Wait) != 48*time.Hour || !slices.Equal(c.Table.Ports, []int{1, 2}) || len(c.Many) != 2 {
 		t.Errorf("it is %+v, %v", c, problems)
 	}
@@ -55,7 +55,7 @@ func TestDecodeForgivesNothing(t *testing.T) {
 		"table = { wait = \"1s\", x = 1}": "f:1: table.x: is not known: write one of wait, ports, words",
 	} {
 		var c config
-		lines, problems := strict.Decode([]byte(doc), &c)
+		lines, problems, _ := strict.Decode([]byte(doc), &c)
 		err := strict.Located("f", lines, problems)
 		if !errors.Is(err, strict.ErrConfig) || err.Error() != want {
 			t.Errorf("%q:\ngot  %v\nwant %s", doc, err, want)
@@ -63,6 +63,50 @@ func TestDecodeForgivesNothing(t *testing.T) {
 	}
 	if err := strict.Located("f", nil, nil); err != nil {
 		t.Errorf("of no problem: %v", err)
+	}
+}
+
+// TestDecodeTellsEverythingAtOnce: neither a wrong type nor an error of syntax hides what else is wrong, and what is left is read.
+func TestDecodeTellsEverythingAtOnce(t *testing.T) {
+	t.Parallel()
+	for doc, want := range map[string]string{
+		"name = 1\n[table]\nwait = 2\nwords = [\"a\",\n \"b\"]\nport = [1]": "f:1: name: must be a string in quotes\n" +
+			"f:3: table.wait: has no unit: write \"2s\" for seconds\nf:6: table.port: is not known: did you mean ports?",
+		"[table]\nports = [1,\n 2\nwords = [\"a\", \"b\"]\nx = 1": "f:4: table.ports: expected ',' or ']' after array value\n" +
+			"f:5: table.x: is not known: write one of wait, ports, words",
+		"nam = 1\n[[many]]\nwait = \"1s\"\n[[many]]\nwait = \"2s\n[table\nports = [3]\nwait = true\n[table]\nwords = [\"a\", \"b\"]\n": "f:1: nam: is not known: did you mean name?\n" +
+			"f:5: many[1].wait: basic strings cannot have new lines\nf:6: table: expected ']' to close table name",
+		"[many]\nwait = 1\n[table]\nwords = [\"a\", \"b\"]": "f:1: many: can stand more than once: write [[many]]",
+		"name = \"x\"\nname = \"y\"\n[table]\nwords = [\"a\", \"b\"]\nwait = \"\"": "f:2: name: key name is already defined\n" +
+			"f:5: table.wait: is not a duration: write a number with a unit (ms, s, m, h, d), such as \"30s\" or \"1h30m\"",
+		"name = \"\"\"x\n[table]\nwords = [\"a\", \"b\"]\ny = 1": "f:4: name: multiline basic string not terminated by \"\"\"\n" +
+			"f:4: table.y: is not known: write one of wait, ports, words",
+	} {
+		c := config{Name: "kept"}
+		lines, problems, read := strict.Decode([]byte(doc), &c)
+		if err := strict.Located("f", lines, problems); !read || err == nil || err.Error() != want {
+			t.Errorf("%q:\ngot  %v\nwant %s", doc, err, want)
+		}
+		if c.Name != "kept" && c.Name != "x" || !slices.Equal(c.Table.Words, []string{"a", "b"}) {
+			t.Errorf("%q: the rest is %+v", doc, c)
+		}
+	}
+}
+
+// TestBesideLeavesOutWhatFollows: a value that could not be read is not missing.
+func TestBesideLeavesOutWhatFollows(t *testing.T) {
+	t.Parallel()
+	first := []strict.Problem{{Key: "step.vuln.command", Message: "must be a list"}, {Key: "claims.max_hold_limit", Message: "has no unit"}, {Key: "channel", Message: "can stand more than once"}, {Key: "host"}, {}}
+	follow := []strict.Problem{
+		{Key: "step.vuln.command", Message: "is empty"},
+		{Key: "step.vuln", Message: "needs command, or file"},
+		{Key: "step.vuln.file", Message: "says nothing beside command"},
+		{Key: "tickets.keep", Message: "is short: write more than claims.max_hold_limit"},
+		{Key: "channel[0].name", Message: "must be plain"},
+	}
+	more := []strict.Problem{{Key: "step.vuln.parse", Message: "is not known"}, {Key: "step.intel", Message: "needs command"}, {Key: "redis.addrs", Message: "is no host"}, {Message: "whole"}}
+	if got, want := strict.Beside(first, slices.Concat(follow, more)), slices.Concat(first, more); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

@@ -62,15 +62,11 @@ func daemonCommand() *cli.Command {
 				return configError(err)
 			}
 			if c.Bool("check") {
-				warnings, good := config.Warnings(), "The configuration is good."
-				if len(warnings) > 0 {
-					good = fmt.Sprintf("The configuration is good, with %s.", plural(len(warnings), "warning", "warnings"))
-				}
+				warnings := config.Warnings()
 				for _, warning := range warnings {
 					fmt.Fprintf(c.App.ErrWriter, "%spicket: warning: %s\n", priority(journal.PriWarning), clean(warning))
 				}
-				_, err := fmt.Fprintln(c.App.Writer, good)
-				return err
+				return printGood(c.App.Writer, len(warnings))
 			}
 			daemon.OutliveReader()
 			d, err := daemon.New(config, daemon.Options{Activated: c.Bool("activated")})
@@ -85,6 +81,16 @@ func daemonCommand() *cli.Command {
 			return configError(d.Run(ctx))
 		},
 	}
+}
+
+// printGood says that a daemon, or a run, could begin.
+func printGood(w io.Writer, warnings int) error {
+	good := "The configuration is good."
+	if warnings > 0 {
+		good = fmt.Sprintf("The configuration is good, with %s.", plural(warnings, "warning", "warnings"))
+	}
+	_, err := fmt.Fprintln(w, good)
+	return err
 }
 
 // memoryGoal is from where on memory is collected more eagerly, in bytes: more than a daemon needs, and what calls may hold at once.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/journal"
 	"github.com/urfave/cli/v2"
 
 	"github.com/picketd/picket/agent"
@@ -61,20 +62,7 @@ func runAction(c *cli.Context) error {
 		if _, err := positionals(c, 0); err != nil {
 			return err
 		}
-		config, err := agent.LoadConfig(c.String("config"))
-		if err == nil {
-			err = config.Check(agent.NewLogger(c.App.ErrWriter, nil))
-		}
-		if err != nil {
-			return agentError(err)
-		}
-		if c.IsSet("assets") {
-			if _, err := readList(c); err != nil {
-				return err
-			}
-		}
-		_, err = fmt.Fprintln(c.App.Writer, "The configuration is good.")
-		return err
+		return runCheck(c)
 	}
 	list, task, err := runList(c)
 	if err != nil {
@@ -85,6 +73,28 @@ func runAction(c *cli.Context) error {
 		return agentError(err)
 	}
 	return runAssets(c, config, list, task)
+}
+
+// runCheck says all that is wrong with the configuration and with the list. A line that is no asset is a warning: it keeps a run from
+// none of the others.
+func runCheck(c *cli.Context) error {
+	err := agentError(agent.CheckConfig(c.String("config"), agent.NewLogger(c.App.ErrWriter, nil)))
+	var list agent.List
+	if c.IsSet("assets") {
+		var unread error
+		if list, unread = readList(c); err == nil {
+			err = unread
+		} else if unread != nil {
+			err = &exitError{exitConfig, err.Error() + "\n" + unread.Error()}
+		}
+	}
+	for _, bad := range list.Bad {
+		fmt.Fprintf(c.App.ErrWriter, "%spicket: warning: %s:%d: %s %s\n", priority(journal.PriWarning), c.String("assets"), bad.Line, clean(bad.Text), bad.Reason)
+	}
+	if err != nil {
+		return err
+	}
+	return printGood(c.App.Writer, len(list.Bad))
 }
 
 // runList returns what is to be worked on.
