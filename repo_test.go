@@ -35,11 +35,12 @@ var arrows = map[string][]string{
 	"engine/process":         {},
 	"engine/redistest":       {},
 	"outbox":                 {},
-	"notifier":               {"agent/again", "outbox", "agent/plain"},
+	"notifier":               {"agent/again", "agent/plain", "agent/strict", "notifier/channel", "outbox"},
+	"notifier/channel":       {"agent/plain", "agent/strict", "outbox"},
 	"sockapi":                {"agent/again", "agent/strict", "audit", "engine", "engine/process", "outbox", "sockapi/client"}, // of strict, which word may have been meant
 	"sockapi/client":         {"agent/plain"},
 	"agent":                  {"agent/again", "agent/findings", "agent/strict", "agent/plain", "sockapi/client"},
-	"daemon":                 {"agent/again", "agent/strict", "audit", "engine", "engine/process", "notifier", "outbox", "agent/plain", "sockapi", "sockapi/client"},
+	"daemon":                 {"agent/again", "agent/strict", "audit", "engine", "engine/process", "notifier", "notifier/channel", "outbox", "agent/plain", "sockapi", "sockapi/client"},
 	"daemon/bench":           {"daemon", "outbox", "sockapi/client"},
 	"daemon/cmd/picket":      {"agent", "audit", "daemon", "agent/plain", "sockapi/client"},
 	"daemon/cmd/picket-demo": {"sockapi/client"},
@@ -62,7 +63,7 @@ var onlyIn = map[string][]string{
 	"github.com/pelletier/go-toml":       {"daemon", "agent/strict"},                               // the configuration
 	"github.com/redis/go-redis":          {"daemon", "engine", "engine/redistest", "daemon/bench"}, // outbox and notifier work without it
 	"github.com/urfave/cli":              {"daemon/cmd/picket"},                                    // the command
-	"github.com/wneessen/go-mail":        {"notifier"},                                             // mail
+	"github.com/wneessen/go-mail":        {"notifier/channel"},                                     // mail
 	"go.etcd.io/bbolt":                   {"engine", "outbox", "daemon/bench"},                     // the journal of claims, the intents, and their floor
 }
 

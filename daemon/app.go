@@ -41,7 +41,6 @@ type Daemon struct {
 	registry *prometheus.Registry
 	redis    redis.UniversalClient
 	urgent   redis.UniversalClient // for renewals and the ends of claims
-	channels []notifier.ChannelConfig
 	settings *settingsWatch
 	audit    *audit.Recorder
 	run      string        // this run's random id
@@ -68,7 +67,7 @@ const (
 	stopped
 )
 
-// New checks the configuration, reads the secrets that it names, and starts nothing. An ErrConfig is a matter of the
+// New checks the configuration, with the files that it names, and starts nothing. An ErrConfig is a matter of the
 // configuration.
 func New(c Config, o Options) (*Daemon, error) {
 	if err := errors.Join(c.Validate(), c.ownState()); err != nil {
@@ -76,10 +75,6 @@ func New(c Config, o Options) (*Daemon, error) {
 	}
 	if o.Logger == nil {
 		o.Logger = NewLogger(os.Stderr)
-	}
-	channels, err := c.notifierChannels()
-	if err != nil {
-		return nil, strict.Error{err.Error()}
 	}
 	client, err := c.Redis.client()
 	if err != nil {
@@ -101,7 +96,6 @@ func New(c Config, o Options) (*Daemon, error) {
 		registry: newRegistry(),
 		redis:    client,
 		urgent:   urgent,
-		channels: channels,
 		settings: newSettingsWatch(client, o.Logger),
 		run:      rand.Text(),
 		failed:   make(chan error, 1),
@@ -109,40 +103,6 @@ func New(c Config, o Options) (*Daemon, error) {
 	}
 	d.audit = audit.NewRecorder(d.run, c.Host, o.Audit, o.Logger, d.registry)
 	return d, nil
-}
-
-// notifierChannels are the channels with what is in their files.
-func (c Config) notifierChannels() ([]notifier.ChannelConfig, error) {
-	var channels []notifier.ChannelConfig
-	for _, ch := range c.Channels {
-		url, err := ch.url()
-		if err != nil {
-			return nil, err
-		}
-		secret, err := ch.secret()
-		if err != nil {
-			return nil, err
-		}
-		password, err := ch.password()
-		if err != nil {
-			return nil, err
-		}
-		proxy, err := ch.proxy()
-		if err != nil {
-			return nil, err
-		}
-		template, err := ch.template()
-		if err != nil {
-			return nil, err
-		}
-		channels = append(channels, notifier.ChannelConfig{
-			Name: ch.Name, Type: ch.Type, URL: url, Secret: secret, Command: ch.Command, Timeout: time.Duration(ch.Timeout),
-			AtMostOnce: ch.AtMostOnce, MinSeverity: ch.MinSeverity, Flows: ch.Flows, Rate: ch.Rate, Insecure: ch.Insecure,
-			Language: ch.Language, Template: template, Mentions: ch.Mentions, MaxLength: ch.MaxLength, Proxy: proxy,
-			SMTP: ch.SMTP, Helo: ch.Helo, TLS: ch.TLS, Username: ch.Username, Password: password, From: ch.From, To: ch.To,
-		})
-	}
-	return channels, nil
 }
 
 // engineConfig is the engine's share of the configuration.

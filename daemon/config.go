@@ -6,7 +6,6 @@ package daemon
 import (
 	"cmp"
 	"fmt"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -15,7 +14,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/picketd/picket/agent/strict"
-	"github.com/picketd/picket/notifier"
+	"github.com/picketd/picket/notifier/channel"
 )
 
 // Duration is a time.Duration that stands in the file as a string with a unit, such as "15s".
@@ -115,35 +114,7 @@ type OutboxConfig struct {
 }
 
 // Channel is a [[channel]]: one way to notify.
-type Channel struct {
-	Name        string   `toml:"name"`
-	Type        string   `toml:"type"`         // one of channelTypes
-	URL         string   `toml:"url"`          // of a webhook or a robot
-	URLFile     string   `toml:"url_file"`     // where the URL is, when it is the secret
-	Proxy       string   `toml:"proxy"`        // of a webhook or a robot: its URL, or none. Defaults to what the environment says
-	ProxyFile   string   `toml:"proxy_file"`   // where the proxy's URL is, when it has a password
-	SecretFile  string   `toml:"secret_file"`  // what signs. Defaults to none, unsigned
-	Command     []string `toml:"command"`      // of an exec
-	Timeout     Duration `toml:"timeout"`      // of one attempt; of mail for each command. Defaults to 10s, of mail to 1m
-	AtMostOnce  bool     `toml:"at_most_once"` // an attempt with an unknown end is not repeated. Defaults to false
-	MinSeverity string   `toml:"min_severity"` // Defaults to info
-	Flows       []string `toml:"flows"`        // Defaults to all
-	Rate        string   `toml:"rate"`         // such as 20/m. Defaults to what a robot bears, else to no limit
-	Insecure    bool     `toml:"insecure"`     // allows http:// to other hosts, and mail without TLS. Defaults to false
-
-	Language     string   `toml:"language"`      // of what people read: en or zh. Defaults to en
-	TemplateFile string   `toml:"template_file"` // of what people read. Defaults to Picket's own
-	Mentions     []string `toml:"mentions"`      // of a robot: user ids, mobile numbers, @all. Defaults to nobody
-	MaxLength    int      `toml:"max_length"`    // of slack: characters that the receiver takes. Defaults to what its URL tells
-
-	SMTP         string   `toml:"smtp"`          // of mail: host:port
-	Helo         string   `toml:"helo"`          // of mail: how this host calls itself. Defaults to its full name, else its address
-	TLS          string   `toml:"tls"`           // of mail: starttls, implicit or none. Defaults to starttls
-	Username     string   `toml:"username"`      // of mail. Defaults to no login
-	PasswordFile string   `toml:"password_file"` // of mail
-	From         string   `toml:"from"`          // of mail
-	To           []string `toml:"to"`            // of mail
-}
+type Channel = channel.Config
 
 // DefaultConfig is the configuration of an empty file.
 func DefaultConfig() Config {
@@ -175,9 +146,7 @@ func DefaultConfig() Config {
 }
 
 // DefaultChannel is a [[channel]] with nothing in it. It needs a name and a type at least.
-func DefaultChannel() Channel {
-	return Channel{Timeout: Duration(10 * time.Second), MinSeverity: severities[0]}
-}
+func DefaultChannel() Channel { return Channel{}.WithDefaults() }
 
 // LoadConfig reads and validates the file at path; an empty path means $PICKET_CONFIG, else /etc/picket/picket.toml. Its error
 // is an ErrConfig, a line for each thing that is wrong.
@@ -213,12 +182,7 @@ func parseConfig(doc []byte) (c Config, lines map[string]int, problems []problem
 	_, c.adminGroupSet = lines["admin_group"]
 	_, c.Socket.groupSet = lines["socket.group"]
 	for i := range c.Channels {
-		ch, def := &c.Channels[i], DefaultChannel()
-		if ch.Type == "mail" {
-			ch.Timeout = cmp.Or(ch.Timeout, Duration(notifier.DefaultMailTimeout))
-		}
-		ch.Timeout = cmp.Or(ch.Timeout, def.Timeout)
-		ch.MinSeverity = cmp.Or(ch.MinSeverity, def.MinSeverity)
+		c.Channels[i] = c.Channels[i].WithDefaults()
 	}
 	return c, lines, problems, read
 }
@@ -227,18 +191,7 @@ func parseConfig(doc []byte) (c Config, lines map[string]int, problems []problem
 func (c Config) String() string {
 	c.Channels = slices.Clone(c.Channels)
 	for i := range c.Channels {
-		ch := &c.Channels[i]
-		if u, err := url.Parse(ch.URL); err != nil {
-			ch.URL = ""
-		} else if ch.URL != "" {
-			ch.URL = u.Scheme + "://" + u.Host + "/…"
-		}
-		if strings.Contains(ch.Proxy, "@") {
-			ch.Proxy = "…"
-		}
-		if len(ch.Command) > 1 {
-			ch.Command = []string{ch.Command[0], "…"}
-		}
+		c.Channels[i] = c.Channels[i].Masked()
 	}
 	doc, err := toml.Marshal(c)
 	if err != nil {

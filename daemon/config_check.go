@@ -16,6 +16,7 @@ import (
 	"unicode"
 
 	"github.com/picketd/picket/agent/strict"
+	"github.com/picketd/picket/engine"
 )
 
 const (
@@ -67,9 +68,16 @@ func (c Config) check(k checker) []problem {
 	c.checkTimes(&k)
 	names := map[string]int{}
 	for i, ch := range c.Channels {
-		ch.check(&k, fmt.Sprintf("channel[%d].", i))
+		at := fmt.Sprintf("channel[%d].", i)
+		for _, p := range ch.Check(files{k.staleCredentials}) {
+			k.problems = append(k.problems, problem{Key: at + p.Key, Message: p.Message})
+		}
+		for _, name := range ch.Flows {
+			_, err := engine.LookupFlow(name)
+			k.demand(err == nil && name != "", at+"flows", "%q is not a known flow: write \"asset-inference\"", name)
+		}
 		if first, twice := names[ch.Name]; twice {
-			k.demand(false, fmt.Sprintf("channel[%d].name", i), "%q is the name of channel[%d] too: each needs a name of its own", ch.Name, first)
+			k.demand(false, at+"name", "%q is the name of channel[%d] too: each needs a name of its own", ch.Name, first)
 		}
 		names[ch.Name] = i
 	}

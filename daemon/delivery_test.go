@@ -221,7 +221,7 @@ func TestG10_ATakeoverWithOtherWordsSendsNothing(t *testing.T) {
 		return http.StatusOK
 	})
 	slow := func(h *host) *host {
-		h.Daemon.channels[0].Timeout = time.Minute
+		h.Daemon.config.Channels[0].Timeout = Duration(time.Minute)
 		h.start(t)
 		return h
 	}

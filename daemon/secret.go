@@ -10,9 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/picketd/picket/notifier/channel"
 )
 
-const maxSecret = 64 << 10 // bytes
+const (
+	maxSecret   = 64 << 10 // bytes
+	maxTemplate = 64 << 10
+)
 
 // packagedCredentials is where picketd.service takes its credentials from: picket_NAME is the file NAME there.
 const packagedCredentials = "/etc/picket/credentials"
@@ -62,6 +67,44 @@ func readSecret(name string) (string, error) {
 		return "", fmt.Errorf("%s is longer than a secret of %d bytes", path, maxSecret)
 	case bytes.ContainsAny(b, "\x00\r\n"):
 		return "", fmt.Errorf("%s has more than one line: write the secret alone", path)
+	}
+	return string(b), nil
+}
+
+// files are those that a channel's configuration names.
+type files struct{ staleCredentials bool }
+
+// Secret is a secret's line.
+func (f files) Secret(name string) (string, error) { return f.read(name, readSecret) }
+
+// Template is a whole template.
+func (f files) Template(name string) (string, error) { return f.read(name, readTemplate) }
+
+func (f files) read(name string, read func(string) (string, error)) (string, error) {
+	if f.staleCredentials && !filepath.IsAbs(name) {
+		return "", channel.ErrUnread
+	}
+	return read(name)
+}
+
+func readTemplate(name string) (string, error) {
+	path, err := credentialPath(name)
+	if err != nil {
+		return "", err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("cannot read the template: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxTemplate+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("cannot read the template: %w", err)
+	case len(b) == 0:
+		return "", fmt.Errorf("%s is empty: write a template into it, or take the key away", path)
+	case len(b) > maxTemplate:
+		return "", fmt.Errorf("%s is longer than a template of %d bytes", path, maxTemplate)
 	}
 	return string(b), nil
 }

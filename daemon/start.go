@@ -18,11 +18,11 @@ import (
 
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/engine/process"
 	"github.com/picketd/picket/notifier"
+	"github.com/picketd/picket/notifier/channel"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi"
-
-	"github.com/picketd/picket/engine/process"
 )
 
 // engineGrace is for the engine's last calls to Redis when it stops.
@@ -95,14 +95,14 @@ func (d *Daemon) startOutbox(context.Context) error {
 // startParts makes engine and notifier, each of which asks the other.
 func (d *Daemon) startParts(context.Context) error {
 	var send *notifier.Notifier
-	eng, err := engine.New(d.engineConfig(d.outbox, func(channel string, m engine.Message) ([]byte, error) {
-		return send.Render(channel, notifier.Message(m))
+	eng, err := engine.New(d.engineConfig(d.outbox, func(name string, m engine.Message) ([]byte, error) {
+		return send.Render(name, channel.Message(m))
 	}))
 	if err != nil {
 		return err
 	}
 	send, err = notifier.New(notifier.Config{
-		Outbox: d.outbox, Channels: d.channels, Attempt: eng.Attempt, Outcome: eng.Outcome,
+		Outbox: d.outbox, Channels: d.config.Channels, Files: files{}, Attempt: eng.Attempt, Outcome: eng.Outcome,
 		RetryFirst: time.Duration(d.config.Outbox.RetryFirst), RetryMax: time.Duration(d.config.Outbox.RetryMax),
 		GiveUp: time.Duration(d.config.Outbox.GiveUp), Boottime: process.Boottime, Version: Version().Version,
 		Output: d.output, Logger: d.log, Registry: d.registry,

@@ -67,7 +67,7 @@ func (c Config) Warnings() []string {
 		if len(ch.Command) > 0 {
 			unchanged(at("command"), ch.Command[0])
 		}
-		if ch.URL != "" && slices.Contains(robotTypes, ch.Type) {
+		if ch.URL != "" && ch.URLIsSecret() {
 			warn("%s: the URL of a robot is a secret: write it into a file of its own, and that as url_file", at("url"))
 		} else if hasSecret(ch.URL) {
 			warn("%s: there is a secret in it: write it into a file of its own, and that as url_file", at("url"))

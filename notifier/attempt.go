@@ -10,14 +10,13 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/picketd/picket/notifier/channel"
 	"github.com/picketd/picket/outbox"
 )
 
 const (
-	// askMax bounds the pause between two questions to a store that gave no answer; askTimeout one question, which the
-	// engine ends after 5 s by itself.
-	askMax     = 10 * time.Second
-	askTimeout = 15 * time.Second
+	// leaseSlack is what an attempt's lease is longer than the longest attempt.
+	leaseSlack = 10 * time.Second
 
 	// aloneFor is how long, counted from the question on Boottime, no answer is a reason to send: the engine's 5 s, and what it and
 	// a busy machine add.
@@ -33,52 +32,8 @@ const (
 	strangerPause = time.Minute
 )
 
-// memo is what is remembered of a channel of an intent between two looks, in memory only.
-type memo struct {
-	asks      int           // questions in a row that got no answer
-	busyUntil time.Duration // on Boottime: until then another's lease that was seen may be alive
-	seated    bool          // rank is set, and kept until the channel is settled
-	rank      rank
-	untold    *outbox.Outcome // of an attempt that is over, not on the ticket yet; it is brought there before the next one
-}
-
-// errand is what people must be told once, under whatever intent: data that Redis lost may leave two of them.
-type errand struct {
-	ticket  string
-	run     int64
-	channel string
-}
-
-// begin has one job at a time go about an errand.
-func (n *Notifier) begin(e errand) (end func(), ok bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if _, taken := n.under[e]; taken {
-		return nil, false
-	}
-	n.under[e] = struct{}{}
-	return func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		delete(n.under, e)
-	}, true
-}
-
-// job is one look at one channel of an intent.
-type job struct {
-	n     *Notifier
-	ch    *channel // nil: not configured
-	in    outbox.Intent
-	name  string // of the channel
-	d     outbox.Delivery
-	begun bool // at_most_once: an attempt was begun of which nobody knows whether it arrived, here or under an earlier intent
-	memo  memo
-	rank  rank
-	again time.Time // when it is to be looked at next; zero: when the outbox says so
-}
-
 // look does what there is to do for a channel of an intent, and says when to look again.
-func (n *Notifier) look(ch *channel, due entry, k key) (again time.Time) {
+func (n *Notifier) look(ch *gate, due entry, k key) (again time.Time) {
 	in, err := n.box.Get(due.Ref)
 	d, ok := in.Channels[due.Channel]
 	switch {
@@ -104,12 +59,6 @@ func (n *Notifier) look(ch *channel, due entry, k key) (again time.Time) {
 	return j.again
 }
 
-func (n *Notifier) forget(k key) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.memos, k)
-}
-
 func (j *job) look() {
 	now := time.Now()
 	switch {
@@ -125,7 +74,7 @@ func (j *job) look() {
 	case j.in.Origin == outbox.Closed:
 		j.memo = memo{}
 		return
-	case j.ch == nil, j.ch.kind != j.d.Type:
+	case j.ch == nil, j.ch.Type != j.d.Type:
 		j.n.warn(slog.LevelWarn, "cannot send on a channel that is not configured here under the type that it was accepted for; it stays pending",
 			slog.String("channel", j.name), slog.String("type", j.d.Type))
 		j.postpone(j.n.spread(strangerPause))
@@ -180,7 +129,7 @@ func (j *job) look() {
 // ask takes an attempt and does what the answer says. With old set the channel cannot be used and the intent is too old to
 // wait for that.
 func (j *job) ask(old bool) (sent bool) {
-	lease := j.ch.timeout + leaseSlack
+	lease := j.ch.Attempt + leaseSlack
 	asked := j.n.Boottime()
 	a, err := j.attempt(lease)
 	alone := errors.Is(err, outbox.ErrAway) && j.alone() && !old
@@ -213,11 +162,11 @@ func (j *job) ask(old bool) (sent bool) {
 	case j.d.AtMostOnce && a.Verdict == outbox.Lost && !j.untouched(a):
 		j.keep()
 	case j.d.AtMostOnce && j.begun: // the ticket fell back, the outbox did not
-		j.conclude(Result{Status: outbox.Parked, Error: "whether an earlier attempt arrived is not known"})
+		j.conclude(channel.Result{Status: outbox.Parked, Error: "whether an earlier attempt arrived is not known"})
 	case a.Verdict == outbox.Lost && j.tooOld():
-		j.conclude(Result{Status: outbox.Pending, Error: "the ticket lost what it had confirmed, and it is too old to be sent all the same"})
+		j.conclude(channel.Result{Status: outbox.Pending, Error: "the ticket lost what it had confirmed, and it is too old to be sent all the same"})
 	case old:
-		j.conclude(Result{Status: outbox.Pending, Error: withDetail("the channel could not be used", j.d.Error)})
+		j.conclude(channel.Result{Status: outbox.Pending, Error: channel.WithDetail("the channel could not be used", j.d.Error)})
 	case a.Verdict == outbox.Lost:
 		return j.send(0)
 	default:
@@ -270,18 +219,18 @@ func (j *job) send(until time.Duration) (sent bool) {
 	if j.d.AtMostOnce {
 		if err := j.n.box.Begin(j.in.Ref, j.name, j.d.Attempts+1); err != nil {
 			j.n.warn(slog.LevelError, "cannot write the beginning of an attempt to the outbox", slog.Any("error", err))
-			j.conclude(Result{Status: outbox.Pending, Error: "the outbox did not take the beginning of the attempt, nothing was sent"})
+			j.conclude(channel.Result{Status: outbox.Pending, Error: "the outbox did not take the beginning of the attempt, nothing was sent"})
 			return false
 		}
 	}
-	if until != 0 && until-j.n.Boottime() < j.ch.timeout {
-		j.conclude(Result{Status: outbox.Pending, Error: "too little was left of the attempt's lease, nothing was sent"})
+	if until != 0 && until-j.n.Boottime() < j.ch.Attempt {
+		j.conclude(channel.Result{Status: outbox.Pending, Error: "too little was left of the attempt's lease, nothing was sent"})
 		return false
 	}
-	ctx, cancel := context.WithTimeoutCause(j.n.ctx, j.ch.timeout, fmt.Errorf("the time-out of %v is over", j.ch.timeout))
+	ctx, cancel := context.WithTimeoutCause(j.n.ctx, j.ch.Attempt, fmt.Errorf("the time-out of %v is over", j.ch.Attempt))
 	defer cancel()
 	began := time.Now()
-	r := j.ch.sender.Send(ctx, Delivery{Key: j.in.Key, Body: j.d.Body, Taken: j.d.Taken, Took: func(all []string) {
+	r := j.ch.Send(ctx, channel.Delivery{Key: j.in.Key, Body: j.d.Body, Taken: j.d.Taken, Took: func(all []string) {
 		if err := j.n.box.Took(j.in.Ref, j.name, all); err != nil {
 			j.n.warn(slog.LevelError, "cannot write to the outbox who has a mail; they may get it again", slog.Any("error", err))
 		}

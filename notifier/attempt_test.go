@@ -10,11 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/picketd/picket/notifier/channel"
 	"github.com/picketd/picket/outbox"
 )
 
-func one(name string) ChannelConfig  { return ChannelConfig{Name: name} }
-func once(name string) ChannelConfig { return ChannelConfig{Name: name, AtMostOnce: true} }
+func one(name string) channel.Config  { return channel.Config{Name: name} }
+func once(name string) channel.Config { return channel.Config{Name: name, AtMostOnce: true} }
 
 // settled is a ticket that needs nothing more after the outcome.
 func settled(o outbox.Outcome) (bool, error) { return o.Status.Settled(), nil }
@@ -24,7 +25,7 @@ func TestAttemptIsAskedSentRecordedToldAndShut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := setup(t, nil, one("ops"))
 		ref := w.put("w48", "ops")
-		w.channels["ops"].sender = fakeSender{w, "ops", func(context.Context, send) Result {
+		w.gates["ops"].Sender = fakeSender{w.gates["ops"].Sender, w, "ops", func(context.Context, send) channel.Result {
 			if len(w.told()) > 0 {
 				t.Error("told before it was sent")
 			}
@@ -41,7 +42,7 @@ func TestAttemptIsAskedSentRecordedToldAndShut(t *testing.T) {
 
 		want := outbox.Attempt{
 			Ref: ref, Asset: "web-01", Task: "w48", Run: 1, At: w.get(ref).At, Channel: "ops", Number: 1,
-			Lease: DefaultTimeout + leaseSlack,
+			Lease: channel.DefaultTimeout + leaseSlack,
 		}
 		if got := w.asked(); len(got) != 1 || got[0] != want {
 			t.Errorf("asked %+v", got)
@@ -60,7 +61,7 @@ func TestAttemptIsAskedSentRecordedToldAndShut(t *testing.T) {
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		channel ChannelConfig
+		channel channel.Config
 		origin  outbox.Origin
 		answer  outbox.Answer
 		err     error
@@ -260,7 +261,7 @@ func TestG10_AwayIsNoReasonToSendWhatIsTooOld(t *testing.T) {
 // The daemon freezes between the question and the first byte: what is left of the lease is looked at once more.
 func TestG10_NothingIsSentWhenTheLeaseHasRunOut(t *testing.T) {
 	t.Parallel()
-	for _, cc := range []ChannelConfig{one("ops"), once("ops")} {
+	for _, cc := range []channel.Config{one("ops"), once("ops")} {
 		synctest.Test(t, func(t *testing.T) {
 			w := setup(t, always(sentResult), cc)
 			ref := w.put("w48", "ops")
@@ -293,7 +294,7 @@ func TestAtMostOnceIsInTheOutboxBeforeTheFirstByte(t *testing.T) {
 	t.Parallel()
 	w := setup(t, nil, once("ops"))
 	ref := w.put("w48", "ops")
-	w.channels["ops"].sender = fakeSender{w, "ops", func(context.Context, send) Result {
+	w.gates["ops"].Sender = fakeSender{w.gates["ops"].Sender, w, "ops", func(context.Context, send) channel.Result {
 		if d := w.get(ref).Channels["ops"]; d.Status != outbox.Sending || d.Attempts != 1 {
 			t.Errorf("during the send the outbox has %s, attempt %d", d.Status, d.Attempts)
 		}
@@ -351,7 +352,7 @@ func TestWhatIsNotConfiguredStaysPending(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := setup(t, always(sentResult), one("ops"), one("changed"))
-		w.config.Channels = []ChannelConfig{{Name: "changed", Type: "webhook"}} // when it was accepted
+		w.config.Channels = []channel.Config{{Name: "changed", Type: "webhook"}} // when it was accepted
 		ref := w.put("w48", "ops", "gone", "changed")
 		w.tells(func(o outbox.Outcome) (bool, error) { return false, nil })
 		w.Start()

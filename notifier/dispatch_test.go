@@ -12,24 +12,25 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/picketd/picket/notifier/channel"
 	"github.com/picketd/picket/outbox"
 )
 
 func TestAWebhookIsSentMoreAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := setup(t, func(ctx context.Context, _ send) Result {
+		w := setup(t, func(ctx context.Context, _ send) channel.Result {
 			<-ctx.Done()
-			return Result{Status: outbox.Unknown, Error: "no answer"}
-		}, ChannelConfig{Name: "hook", Type: "webhook", URL: "http://127.0.0.1/"}, one("people"))
-		w.putAll(names("h", 2*hooks), "hook", "people")
+			return channel.Result{Status: outbox.Unknown, Error: "no answer"}
+		}, channel.Config{Name: "hook", Type: "webhook", URL: "http://127.0.0.1/"}, one("people"))
+		w.putAll(names("h", 2*64), "hook", "people")
 		w.Start()
 		time.Sleep(time.Second)
 		sent := map[string]int{}
 		for _, s := range w.sent() {
 			sent[s.channel]++
 		}
-		if sent["hook"] != hooks || sent["people"] != parallel {
+		if sent["hook"] != 64 || sent["people"] != channel.DefaultWorkers {
 			t.Errorf("at once are sent %v", sent)
 		}
 	})
@@ -38,15 +39,15 @@ func TestAWebhookIsSentMoreAtOnce(t *testing.T) {
 func TestAHangingChannelDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := setup(t, func(ctx context.Context, s send) Result {
+		w := setup(t, func(ctx context.Context, s send) channel.Result {
 			if s.channel == "hangs" {
 				<-ctx.Done()
-				return Result{Status: outbox.Unknown, Error: "no answer"}
+				return channel.Result{Status: outbox.Unknown, Error: "no answer"}
 			}
 			return sentResult
 		}, one("hangs"), one("ops"))
 		// More than the lane and the window hold, and all of them due before the one that is to go out.
-		w.putAll(names("h", maxQueue+parallel+2*window), "hangs")
+		w.putAll(names("h", maxQueue+channel.DefaultWorkers+2*window), "hangs")
 		began := time.Now()
 		w.put("w48", "ops")
 		w.Start()
@@ -62,7 +63,7 @@ func TestAHangingChannelDelaysNoOther(t *testing.T) {
 				hanging++
 			}
 		}
-		if ops != 1 || hanging != parallel {
+		if ops != 1 || hanging != channel.DefaultWorkers {
 			t.Errorf("sent %d, %d hang", ops, hanging)
 		}
 	})
@@ -71,9 +72,9 @@ func TestAHangingChannelDelaysNoOther(t *testing.T) {
 func TestF18_PoisonDelaysNobody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := setup(t, func(_ context.Context, s send) Result {
+		w := setup(t, func(_ context.Context, s send) channel.Result {
 			if strings.HasPrefix(s.Key, "web-01/poison") {
-				return Result{Status: outbox.Dead, Error: "HTTP 400"}
+				return channel.Result{Status: outbox.Dead, Error: "HTTP 400"}
 			}
 			return sentResult
 		}, one("ops"))
@@ -90,7 +91,7 @@ func TestF18_PoisonDelaysNobody(t *testing.T) {
 func TestF17_OneAttemptAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := setup(t, func(context.Context, send) Result {
+		w := setup(t, func(context.Context, send) channel.Result {
 			time.Sleep(9 * time.Second)
 			return sentResult
 		}, one("ops"))
@@ -117,12 +118,12 @@ func TestBacklogLargerThanMemoryIsSentWhole(t *testing.T) {
 	t.Run("another that may miss something", func(t *testing.T) { backlog(t, one("ops"), one("chat")) })
 }
 
-func backlog(t *testing.T, channels ...ChannelConfig) {
+func backlog(t *testing.T, channels ...channel.Config) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := setup(t, always(sentResult), channels...)
 		want := map[string]int{}
-		ids := names("w", maxQueue+parallel+window+100)
+		ids := names("w", maxQueue+channel.DefaultWorkers+window+100)
 		for _, id := range ids {
 			want["web-01/"+id]++
 		}
@@ -148,9 +149,9 @@ func TestF19_AnOutageBurnsNoAttempts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		w := setup(t, func(context.Context, send) Result {
+		w := setup(t, func(context.Context, send) channel.Result {
 			if time.Since(began) < 4*time.Minute {
-				return Result{Status: outbox.Pending, Error: "connection refused"}
+				return channel.Result{Status: outbox.Pending, Error: "connection refused"}
 			}
 			return sentResult
 		}, one("ops"))
@@ -159,7 +160,7 @@ func TestF19_AnOutageBurnsNoAttempts(t *testing.T) {
 		w.tells(settled)
 		w.Start()
 		time.Sleep(4*time.Minute - time.Second)
-		if n := len(w.sent()); n < 20 || n > 4*6+parallel+breakAfter {
+		if n := len(w.sent()); n < 20 || n > 4*6+channel.DefaultWorkers+breakAfter {
 			t.Errorf("%d attempts in 4 min of outage", n)
 		}
 		time.Sleep(3 * time.Minute)
@@ -175,7 +176,7 @@ func TestF19_AnOutageBurnsNoAttempts(t *testing.T) {
 func TestRateHoldsBackBeforeTheAttemptIsTaken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := setup(t, always(sentResult), ChannelConfig{Name: "ops", Rate: "20/m"})
+		w := setup(t, always(sentResult), channel.Config{Name: "ops", Rate: "20/m"})
 		w.putAll(names("w", 100), "ops")
 		w.tells(settled)
 		w.Start()
@@ -196,7 +197,7 @@ func TestRateHoldsBackBeforeTheAttemptIsTaken(t *testing.T) {
 func TestRateIsGivenBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := setup(t, always(sentResult), ChannelConfig{Name: "ops", Rate: "1/h"})
+		w := setup(t, always(sentResult), channel.Config{Name: "ops", Rate: "1/h"})
 		w.ask(func(outbox.Attempt) (outbox.Answer, error) {
 			if len(w.attempts) < 3 {
 				return outbox.Answer{Verdict: outbox.Busy, Wait: time.Second}, nil
@@ -244,10 +245,10 @@ func TestG9_RestartSendsAgainTheSame(t *testing.T) {
 	}
 	store := open()
 	blocked := make(chan struct{})
-	w := setupOn(t, store, func(ctx context.Context, _ send) Result {
+	w := setupOn(t, store, func(ctx context.Context, _ send) channel.Result {
 		close(blocked)
 		<-ctx.Done()
-		return Result{Status: outbox.Unknown, Error: context.Cause(ctx).Error()}
+		return channel.Result{Status: outbox.Unknown, Error: context.Cause(ctx).Error()}
 	}, one("ops"))
 	ref := w.put("w48", "ops")
 	w.Start()
@@ -257,7 +258,7 @@ func TestG9_RestartSendsAgainTheSame(t *testing.T) {
 	if err := w.Stop(ctx); err == nil || !strings.Contains(err.Error(), "cut off") {
 		t.Errorf("Stop says %v", err)
 	}
-	if d := w.get(ref).Channels["ops"]; d.Status != outbox.Unknown || d.Attempts != 1 || d.Error != errStopping.Error() {
+	if d := w.get(ref).Channels["ops"]; d.Status != outbox.Unknown || d.Attempts != 1 || d.Error != channel.ErrStopping.Error() {
 		t.Errorf("the outbox has %+v", d)
 	}
 	if err := store.Close(); err != nil {

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Picket Authors
 
-// Package notifier sends what the outbox has ready, on the configured channels.
+// Package notifier sends what the outbox has ready, on the configured channels. What a channel is, package channel says; this one
+// decides whether and when there is an attempt, and records what became of it.
+//
+// dispatch.go reads the outbox, lanes.go has what waits in memory, attempt.go takes one channel of one intent from the question to
+// the answer, settle.go records. gate.go is what an attempt must pass: breaker, rates, and the line before them.
 //
 // # Who decides
 //
-// The outbox says what is due, the ticket says whether it may go out now (Config.Attempt), the sender says what became of it
-// (Result), and only then does anything move:
+// The outbox says what is due, the ticket says whether it may go out now (Config.Attempt), the channel says what became of it
+// (channel.Result), and only then does anything move:
 //
 //	due ─▶ may the channel be used? ─▶ Attempt ─▶ (Begin) ─▶ send ─▶ Record ─▶ Outcome ─▶ Recorded, or Shut with the last
 //	       (breaker, rate)             on the      only for           fsynced   on the
@@ -38,16 +42,9 @@
 //
 // With its last channel an intent is shut, before that channel is marked as recorded: between the two it is still looked at.
 //
-// # What is frozen
-//
-// Render makes the body once, when the notification is accepted; it is the same on every attempt and from every host. Per attempt
-// a sender adds no more than what the receiver demands: a time and a signature, in headers (webhook), in the URL (dingtalk), or
-// before the first field of the body (feishu). Text for people is in the channel's language, tamed for its receiver and cut to what
-// that takes, and has the notification's short id.
-//
 // # What waits where
 //
-// Each channel has a lane: a queue of at most 1,024 in memory, and 16 attempts at a time. The worst severity goes first; among
+// Each channel has a lane: a queue of at most 1,024 in memory, and 16 attempts at a time, a webhook 64. The worst severity goes first; among
 // those of one severity, users take turns, and each one's oldest goes first. What a rate holds back stands in a line by the same
 // order, is told when its turn comes, and lets a better one pass that comes meanwhile. What is better than the last in a full lane
 // takes its place. What finds its lane full stays in the outbox; if it would hide there what is due on other channels, it is put off by as long as the lane's pace says. A breaker

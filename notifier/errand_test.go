@@ -9,12 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/picketd/picket/notifier/channel"
 	"github.com/picketd/picket/outbox"
 )
 
 // another puts a second intent for the ticket of the first into the outbox, as an agent that begins anew after a loss of data does,
 // or, with after, as a person who retries.
-func (w *world) another(first outbox.Ref, cc ChannelConfig, after string) outbox.Ref {
+func (w *world) another(first outbox.Ref, cc channel.Config, after string) outbox.Ref {
 	w.t.Helper()
 	in := outbox.Intent{
 		Ref: outbox.Ref{Ticket: first.Ticket, ID: "again"}, Run: 1, Key: first.Ticket, At: time.Now(), After: after,
@@ -70,9 +71,9 @@ func TestG10_AtMostOnceIsParkedWhenAnEarlierIntentMayHaveArrived(t *testing.T) {
 // Redis loses the ticket while an attempt is in flight, and the agent begins anew: the second intent waits for the first one's receipt.
 func TestG10_AnAttemptInFlightIsWaitedForByTheNextIntent(t *testing.T) {
 	t.Parallel()
-	for _, cc := range []ChannelConfig{one("ops"), once("ops")} {
+	for _, cc := range []channel.Config{one("ops"), once("ops")} {
 		synctest.Test(t, func(t *testing.T) {
-			slow := func(context.Context, send) Result {
+			slow := func(context.Context, send) channel.Result {
 				time.Sleep(5 * time.Second)
 				return sentResult
 			}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/picketd/picket/notifier/channel"
 	"github.com/picketd/picket/outbox"
 )
 
@@ -75,7 +76,7 @@ func TestG10_WhatWasSentOnceMoreWaitsAgain(t *testing.T) {
 	t.Parallel()
 	for result, want := range map[outbox.Status]outbox.Status{outbox.Unknown: outbox.Parked, outbox.Dead: outbox.Dead} {
 		synctest.Test(t, func(t *testing.T) {
-			w := setup(t, always(Result{Status: result}), once("pager"))
+			w := setup(t, always(channel.Result{Status: result}), once("pager"))
 			ref := w.put("w48", "pager")
 			w.says(outbox.Answer{Verdict: outbox.Lost}, nil)
 			w.tells(func(outbox.Outcome) (bool, error) { return true, nil })

@@ -18,7 +18,7 @@ type metrics struct {
 }
 
 // newMetrics registers with r, which may be nil, and shows every channel from the start.
-func newMetrics(r prometheus.Registerer, channels map[string]*channel) (*metrics, error) {
+func newMetrics(r prometheus.Registerer, channels []string) (*metrics, error) {
 	m := &metrics{
 		results: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "picket_notifications_total",
@@ -34,7 +34,7 @@ func newMetrics(r prometheus.Registerer, channels map[string]*channel) (*metrics
 			Help: "Whether the channel's breaker is open (1): only a probe goes out every 10 s.",
 		}, []string{"channel"}),
 	}
-	for name := range channels {
+	for _, name := range channels {
 		for _, s := range []outbox.Status{outbox.Sent, outbox.Pending, outbox.Unknown, outbox.Dead, outbox.Parked} {
 			m.results.WithLabelValues(name, string(s))
 		}

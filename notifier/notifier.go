@@ -4,91 +4,39 @@
 package notifier
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/picketd/picket/agent/again"
+	"github.com/picketd/picket/notifier/channel"
 	"github.com/picketd/picket/outbox"
 )
 
-// The defaults of Config and ChannelConfig.
+// The defaults of Config.
 const (
 	DefaultRetryFirst = time.Second
 	DefaultRetryMax   = 5 * time.Minute
 	DefaultGiveUp     = 24 * time.Hour
-	DefaultTimeout    = 10 * time.Second
-	DefaultLanguage   = "en"
 )
-
-// leaseSlack is what an attempt's lease is longer than the channel's time-out.
-const leaseSlack = 10 * time.Second
-
-// stopSlack is how long Stop waits for what it had to cut off: a command's TERM and KILL, and the write of its outcome.
-const stopSlack = 5 * time.Second
 
 // sayAgain is how often a trouble that goes on is logged: what strikes thousands of intents at once is said once, and again after it.
 const sayAgain = time.Minute
 
-var errStopping = errors.New("the daemon is stopping")
-
-// Message is what is to be told about a ticket, before it is rendered for a channel.
-type Message struct {
-	Key      string // the idempotency key
-	Ticket   string // ASSET/TASK
-	Asset    string
-	Task     string
-	Run      int64
-	Title    string
-	Text     string
-	Severity string
-	Facts    json.RawMessage // nil for none
-	At       time.Time       // when it was accepted
-}
-
-// ChannelConfig is one configured channel; daemon fills it from the configuration file, with secrets read.
-type ChannelConfig struct {
-	Name        string
-	Type        string // webhook, slack, wecom, dingtalk, feishu, mail, exec, log
-	URL         string
-	Proxy       string        // of webhooks and robots: a URL, or Direct. Defaults to what the environment says
-	Secret      []byte        // webhook: the decoded whsec_ key; dingtalk, feishu: as it is given out; nil: not signed
-	Command     []string      // exec: the argument list
-	Timeout     time.Duration // of one attempt as a whole, 10 s unless set; of mail for each command, 1 min unless set
-	AtMostOnce  bool
-	MinSeverity string
-	Flows       []string
-	Rate        string // at most so many attempts, like 20/m (s, m or h). Defaults to what the robot bears, or to no limit
-	Insecure    bool   // allows http:// to another host, and mail without TLS
-
-	// Of what people read: slack, wecom, dingtalk, feishu, mail.
-	Language string   // en, zh. Defaults to en
-	Template string   // of text/template, over the fields of a view. Defaults to Picket's own
-	Mentions []string // of robots: user ids, mobile numbers, @all
-
-	MaxLength int // slack: characters that the receiver takes. Defaults to what its URL tells, or to 40,000 bytes
-
-	SMTP     string // mail: host:port
-	Helo     string // mail: what the server is greeted with. Defaults to the host's full name, or its address
-	TLS      string // mail: starttls, implicit, none. Defaults to starttls
-	Username string // mail; empty: no login
-	Password string
-	From     string // mail: an address
-	To       []string
-}
+// errorPause is the pause after the outbox could not be read.
+const errorPause = time.Second
 
 // Config is what New needs.
 type Config struct {
 	Outbox   *outbox.Store
-	Channels []ChannelConfig
+	Channels []channel.Config
+	Files    channel.Files // what channels name; may be nil where none does
 
 	// Attempt and Outcome are the two questions to the engine: may this go out now, and this became of it.
 	Attempt func(context.Context, outbox.Attempt) (outbox.Answer, error)
@@ -129,11 +77,11 @@ type box interface {
 // Notifier sends what the outbox has ready.
 type Notifier struct {
 	Config
-	box      box
-	channels map[string]*channel
-	metrics  *metrics
-	said     again.Reminder
-	closing  [64]sync.Mutex // by intent: whether a channel is the last one is decided by one at a time
+	box     box
+	gates   map[string]*gate // by channel
+	metrics *metrics
+	said    again.Reminder
+	closing [64]sync.Mutex // by intent: whether a channel is the last one is decided by one at a time
 
 	mu    sync.Mutex // guards what follows, and the lanes' fields
 	begun bool
@@ -152,102 +100,6 @@ type Notifier struct {
 	cut     context.CancelCauseFunc
 }
 
-// New checks the channels and wires; it starts nothing. Its errors name the channel and say what would be right.
-func New(c Config) (*Notifier, error) {
-	if c.Outbox == nil || c.Attempt == nil || c.Outcome == nil || c.Boottime == nil {
-		return nil, errors.New("cannot make a notifier without Outbox, Attempt, Outcome and Boottime")
-	}
-	c.RetryFirst = cmp.Or(c.RetryFirst, DefaultRetryFirst)
-	c.RetryMax = cmp.Or(c.RetryMax, DefaultRetryMax)
-	c.GiveUp = cmp.Or(c.GiveUp, DefaultGiveUp)
-	if c.RetryFirst < 0 || c.RetryMax < c.RetryFirst || c.GiveUp < c.RetryFirst {
-		return nil, fmt.Errorf("retry_first (%v) must be positive, and no longer than retry_max (%v) and give_up (%v)",
-			c.RetryFirst, c.RetryMax, c.GiveUp)
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	if c.Version == "" {
-		c.Version = "dev"
-	}
-	n := &Notifier{
-		Config:   c,
-		box:      c.Outbox,
-		channels: map[string]*channel{},
-		said:     again.Reminder{Every: sayAgain},
-		lanes:    map[string]*lane{"": {most: parallel, turns: newTurns()}},
-		known:    map[key]struct{}{},
-		memos:    map[key]memo{},
-		under:    map[errand]struct{}{},
-		sooner:   make(chan struct{}, 1),
-		quit:     make(chan struct{}),
-		done:     make(chan struct{}),
-	}
-	for _, cc := range c.Channels {
-		ch, err := newChannel(cc, &c)
-		if err == nil && n.channels[cc.Name] != nil {
-			err = errors.New("the name is used twice; each channel needs its own")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("channel %q: %w", cc.Name, err)
-		}
-		n.channels[cc.Name] = ch
-		n.lanes[cc.Name] = &lane{channel: ch, most: parallel, turns: newTurns()}
-		if cc.Type == "webhook" {
-			n.lanes[cc.Name].most = hooks
-		}
-	}
-	m, err := newMetrics(c.Registry, n.channels)
-	if err != nil {
-		return nil, err
-	}
-	n.metrics = m
-	n.ctx, n.cut = context.WithCancelCause(context.Background())
-	return n, nil
-}
-
-// Start begins to send what is due. It does nothing the second time, and after Stop.
-func (n *Notifier) Start() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.begun || n.ended {
-		return
-	}
-	n.begun = true
-	go func() {
-		defer close(n.done)
-		n.loop()
-		n.workers.Wait()
-	}()
-}
-
-// Stop takes no new attempt, lets those in flight end within ctx, and returns. It is idempotent and needs no Start. What has
-// not ended by then is cut off, its outcome still written to the outbox, and Stop says so with ctx's error.
-func (n *Notifier) Stop(ctx context.Context) error {
-	n.mu.Lock()
-	if !n.ended {
-		n.ended = true
-		close(n.quit)
-		if !n.begun {
-			close(n.done)
-		}
-	}
-	n.mu.Unlock()
-	defer n.cut(errStopping)
-	select {
-	case <-n.done:
-		return nil
-	case <-ctx.Done():
-	}
-	n.cut(errStopping)
-	select {
-	case <-n.done:
-		return fmt.Errorf("cannot wait for the attempts in flight, they were cut off: %w", ctx.Err())
-	case <-time.After(stopSlack):
-		return fmt.Errorf("cannot end the attempts in flight: %w", ctx.Err())
-	}
-}
-
 func (n *Notifier) stopping() bool {
 	select {
 	case <-n.quit:
@@ -257,28 +109,94 @@ func (n *Notifier) stopping() bool {
 	}
 }
 
-// BreakerOpen reports whether a channel failed so often that only probes go out.
-func (n *Notifier) BreakerOpen(channel string) bool {
-	ch := n.channels[channel]
-	return ch != nil && ch.breaker.isOpen()
-}
-
-// Render makes a channel's body of a message. The body is frozen on the ticket, the same for every attempt and host.
-func (n *Notifier) Render(channel string, m Message) ([]byte, error) {
-	ch := n.channels[channel]
-	if ch == nil {
-		return nil, fmt.Errorf("cannot render for channel %q: it is not configured", channel)
-	}
-	body, err := ch.sender.Render(m)
-	if err != nil {
-		return nil, fmt.Errorf("cannot render for channel %q: %w", channel, err)
-	}
-	return body, nil
-}
-
 // warn logs a trouble; what must be one of a few constant sentences.
 func (n *Notifier) warn(level slog.Level, what string, attrs ...slog.Attr) {
 	if n.said.Due(what, "") {
 		n.Logger.LogAttrs(context.Background(), level, what, attrs...)
 	}
+}
+
+// begin has one job at a time go about an errand.
+func (n *Notifier) begin(e errand) (end func(), ok bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, taken := n.under[e]; taken {
+		return nil, false
+	}
+	n.under[e] = struct{}{}
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.under, e)
+	}, true
+}
+
+func (n *Notifier) forget(k key) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.memos, k)
+}
+
+// serve notes whose turn it is in a channel's lane.
+func (n *Notifier) serve(channel string, r rank) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	served := n.lanes[channel].turns.served
+	served[r.severity] = max(served[r.severity], r.turn)
+}
+
+const (
+	persistFirst = 500 * time.Millisecond
+	persistMax   = 15 * time.Second
+)
+
+// persist writes to the outbox, again and again until it succeeds or the notifier stops. Meanwhile the caller's place in its
+// lane is taken, so that nothing is sent over and over that cannot be recorded. outbox.ErrNotFound is returned at once.
+func (n *Notifier) persist(write func() error) error {
+	for try := 1; ; try++ {
+		err := write()
+		if err == nil || errors.Is(err, outbox.ErrNotFound) {
+			return err
+		}
+		n.warn(slog.LevelError, "cannot write to the outbox; what was sent may be sent again after a restart", slog.Any("error", err))
+		if n.stopping() {
+			return err
+		}
+		n.sleep(again.Backoff(try, persistFirst, persistMax))
+	}
+}
+
+// sleep returns early when the notifier stops.
+func (n *Notifier) sleep(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-n.quit:
+	case <-t.C:
+	}
+}
+
+// wakeAt makes the loop look into the outbox at t, if it would not earlier.
+func (n *Notifier) wakeAt(t time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.wakeAtLocked(t)
+}
+
+func (n *Notifier) wakeAtLocked(t time.Time) {
+	if !n.wake.IsZero() && !t.Before(n.wake) {
+		return
+	}
+	n.wake = t
+	select {
+	case n.sooner <- struct{}{}:
+	default:
+	}
+}
+
+// spread is wait, and by chance so much more that all that is ready is looked at some twenty times a second, however much it
+// is.
+func (n *Notifier) spread(wait time.Duration) time.Duration {
+	most := min(time.Duration(n.box.Stats().Ready)*50*time.Millisecond, n.RetryMax)
+	return wait + rand.N(most+time.Millisecond)
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
+	"github.com/picketd/picket/notifier/channel"
 	"github.com/picketd/picket/outbox"
 )
 
@@ -56,7 +57,7 @@ func (w *world) senders(from int) (users []string) {
 func TestARateIsForTheWorstFirstAndForUsersInTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := setup(t, always(sentResult), ChannelConfig{Name: "ops", Rate: "10/m"})
+		w := setup(t, always(sentResult), channel.Config{Name: "ops", Rate: "10/m"})
 		w.accept("many", "info", 300)
 		w.Start()
 		time.Sleep(90 * time.Second) // 20 have passed
@@ -83,7 +84,7 @@ func TestARateIsForTheWorstFirstAndForUsersInTurn(t *testing.T) {
 func TestWhatIsUrgentPassesAFullLane(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		slow := func(context.Context, send) Result {
+		slow := func(context.Context, send) channel.Result {
 			time.Sleep(10 * time.Second)
 			return sentResult
 		}
@@ -93,7 +94,7 @@ func TestWhatIsUrgentPassesAFullLane(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		w.accept("alarm", "critical", 1)
 		time.Sleep(20 * time.Second)
-		if got := w.senders(0); !slices.Contains(got, "alarm") || len(got) > 5*parallel {
+		if got := w.senders(0); !slices.Contains(got, "alarm") || len(got) > 5*channel.DefaultWorkers {
 			t.Errorf("of %d that were sent, none is the alarm", len(got))
 		}
 	})
@@ -103,7 +104,7 @@ func TestWhatIsUrgentPassesAFullLane(t *testing.T) {
 func TestARateTellsWhenOnesTurnComes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		r := &rate{period: time.Minute, n: rapid.IntRange(1, 5).Draw(t, "n")}
+		r := &rate{Rate: channel.Rate{N: rapid.IntRange(1, 5).Draw(t, "n"), Period: time.Minute}}
 		now := time.Now()
 		for range rapid.IntRange(0, 10).Draw(t, "passed") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "seconds")) * time.Second)
@@ -126,7 +127,7 @@ func TestARateTellsWhenOnesTurnComes(t *testing.T) {
 func TestALineOfThoseThatWait(t *testing.T) {
 	t.Parallel()
 	var l line
-	rs := rates{{period: time.Minute, n: 1}}
+	rs := rates{{Rate: channel.Rate{N: 1, Period: time.Minute}}}
 	now := time.Now()
 	at := func(i, severity int) waiting {
 		return waiting{key: key{fmt.Sprint(i), "ops"}, rank: rank{severity: severity, turn: int64(i)}}

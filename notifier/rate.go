@@ -4,40 +4,23 @@
 package notifier
 
 import (
-	"fmt"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/picketd/picket/notifier/channel"
 )
 
-// maxRate bounds what a rate keeps in memory.
-const maxRate = 999_999
-
-// rate lets at most n through in any period of that length. It is not a token bucket, because a full bucket and its refill
+// rate lets at most N through in any Period. It is not a token bucket, because a full bucket and its refill
 // together would let twice as many through, and receivers count.
 type rate struct {
-	period time.Duration
-	n      int
+	channel.Rate
 
 	mu     sync.Mutex
-	passed []time.Time // of the last period, oldest first; at most n
+	passed []time.Time // of the last period, oldest first; at most N
 }
 
 // rates are limits that hold together.
 type rates []*rate
-
-func parseRates(all []string) (rates, error) {
-	var parsed rates
-	for _, s := range all {
-		r, err := parseRate(s)
-		if err != nil {
-			return nil, err
-		}
-		parsed = append(parsed, r)
-	}
-	return parsed, nil
-}
 
 func (rs rates) admit(now time.Time) (wait time.Duration) {
 	for i, r := range rs {
@@ -55,30 +38,19 @@ func (rs rates) withdraw() {
 	}
 }
 
-// parseRate reads a form like 20/m.
-func parseRate(s string) (*rate, error) {
-	count, unit, _ := strings.Cut(s, "/")
-	period := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}[unit]
-	n, err := strconv.Atoi(count)
-	if err != nil || n < 1 || n > maxRate || period == 0 {
-		return nil, fmt.Errorf("rate must be a number up to %d and s, m or h, like 20/m, not %q", maxRate, s)
-	}
-	return &rate{period: period, n: n}, nil
-}
-
 func (r *rate) admit(now time.Time) (wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.forgetLocked(now)
-	if len(r.passed) >= r.n {
-		return r.period - now.Sub(r.passed[0])
+	if len(r.passed) >= r.N {
+		return r.Period - now.Sub(r.passed[0])
 	}
 	r.passed = append(r.passed, now)
 	return 0
 }
 
 func (r *rate) forgetLocked(now time.Time) {
-	for len(r.passed) > 0 && now.Sub(r.passed[0]) >= r.period {
+	for len(r.passed) > 0 && now.Sub(r.passed[0]) >= r.Period {
 		r.passed = r.passed[1:]
 	}
 }
@@ -90,4 +62,28 @@ func (r *rate) withdraw() {
 	if len(r.passed) > 0 {
 		r.passed = r.passed[:len(r.passed)-1]
 	}
+}
+
+// wait is when the next but ahead may pass.
+func (rs rates) wait(now time.Time, ahead int) (wait time.Duration) {
+	for _, r := range rs {
+		wait = max(wait, r.wait(now, ahead))
+	}
+	return wait
+}
+
+func (r *rate) wait(now time.Time, ahead int) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forgetLocked(now)
+	ahead -= r.N - len(r.passed) // those pass now
+	if ahead < 0 {
+		return 0
+	}
+	rounds, i := ahead/r.N, ahead%r.N
+	passed := now // of those that pass now
+	if i < len(r.passed) {
+		passed = r.passed[i]
+	}
+	return max(passed.Add(time.Duration(rounds+1)*r.Period).Sub(now), 1)
 }

@@ -4,18 +4,19 @@
 package notifier
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/picketd/picket/notifier/channel"
 )
 
 func TestRateLetsNoMoreThroughInAnyPeriod(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "n")
-		r := &rate{period: time.Minute, n: n}
+		r := &rate{Rate: channel.Rate{N: n, Period: time.Minute}}
 		now := time.Now()
 		var passed []time.Time
 		for range rapid.IntRange(1, 50).Draw(t, "tries") {
@@ -38,18 +39,4 @@ func TestRateLetsNoMoreThroughInAnyPeriod(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestRateForms(t *testing.T) {
-	t.Parallel()
-	for _, s := range []string{"20/m", "1/s", "1000/h"} {
-		if _, err := parseRate(s); err != nil {
-			t.Error(err)
-		}
-	}
-	for _, s := range []string{"20", "20/", "/m", "0/m", "-1/m", "20/d", "20/m/s", "1.5/m", "2000000/h", "20 /m"} {
-		if _, err := parseRate(s); err == nil || !strings.Contains(err.Error(), "20/m") {
-			t.Errorf("%q: %v", s, err)
-		}
-	}
 }

@@ -6,31 +6,30 @@ package notifier
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"log/slog"
 	"time"
 
 	"github.com/picketd/picket/agent/again"
-	"github.com/picketd/picket/agent/plain"
+	"github.com/picketd/picket/notifier/channel"
 	"github.com/picketd/picket/outbox"
+	"github.com/picketd/picket/agent/plain"
 )
 
 const (
 	// tellFirst is when an outcome is brought to the ticket again. It is short, and askMax bounds its backoff, because once
 	// the attempt's lease is over another host takes a missing outcome for an unknown one.
 	tellFirst = time.Second
-
-	persistFirst = 500 * time.Millisecond
-	persistMax   = 15 * time.Second
 )
 
 var stripes = maphash.MakeSeed()
 
 // conclude records the outcome of an attempt that was taken: in the outbox first, then on the ticket.
-func (j *job) conclude(r Result) {
+func (j *job) conclude(r channel.Result) {
 	number, now := j.d.Attempts+1, time.Now()
 	status, text, due := j.decide(r, number, now)
-	o := j.outcome(status, number, now, plain.Line(text, maxError))
+	o := j.outcome(status, number, now, plain.Line(text, channel.MaxError))
 	j.n.metrics.results.WithLabelValues(j.name, string(status)).Inc()
 	if o.Error != "" {
 		j.n.Logger.LogAttrs(context.Background(), levelOf(status), "a notification was not accepted, or not for all",
@@ -103,19 +102,6 @@ func (j *job) repeat(r outbox.Receipt) {
 	}
 }
 
-func (j *job) outcome(s outbox.Status, number int, at time.Time, text string) outbox.Outcome {
-	return outbox.Outcome{
-		Ref: j.in.Ref, Asset: j.in.Asset, Task: j.in.Task, Run: j.in.Run, Key: j.in.Key, Channel: j.name,
-		Number: number, Status: s, At: at, Error: text,
-	}
-}
-
-func (j *job) tell(o outbox.Outcome) (closed bool, err error) {
-	ctx, cancel := context.WithTimeout(j.n.ctx, askTimeout)
-	defer cancel()
-	return j.n.Outcome(ctx, o)
-}
-
 // finish notes that the channel's settled status is on the ticket. With its last channel the intent is shut, in the same write:
 // what is recorded and not shut would not be looked at again after a crash. When the ticket needs nothing more of the intent, its
 // other channels ask at once.
@@ -174,42 +160,21 @@ func (j *job) left() (names []string, err error) {
 	return names, nil
 }
 
-// putOff is for a question that got no answer.
-func (j *job) putOff(what string, err error) {
-	j.memo.asks++
-	if !j.n.stopping() {
-		j.n.warn(slog.LevelWarn, what, slog.String("ticket", j.in.Ticket), slog.String("channel", j.name), slog.Any("error", err))
+// decide turns a sender's result into what is recorded, and when the channel is looked at next. It is the one place that
+// knows of at_most_once, of give_up and of the backoff.
+func (j *job) decide(r channel.Result, number int, now time.Time) (status outbox.Status, text string, due time.Time) {
+	end := j.in.At.Add(j.n.GiveUp)
+	switch {
+	case r.Status.Settled():
+		return r.Status, r.Error, now.Add(tellFirst)
+	case j.d.AtMostOnce && (r.Status == outbox.Unknown || r.Doubtful):
+		return outbox.Unknown, r.Error, now
+	case !now.Before(end):
+		return outbox.Dead, fmt.Sprintf("given up, it was not accepted within %v: %s", j.n.GiveUp, r.Error), now.Add(tellFirst)
 	}
-	j.postpone(again.Backoff(j.memo.asks, min(j.n.RetryFirst, askMax), askMax))
-}
-
-func (j *job) postpone(wait time.Duration) {
-	j.again = time.Now().Add(wait)
-	_ = j.n.persist(func() error { return j.n.box.Postpone(j.in.Ref, j.name, j.again) })
-}
-
-// persist writes to the outbox, again and again until it succeeds or the notifier stops. Meanwhile the caller's place in its
-// lane is taken, so that nothing is sent over and over that cannot be recorded. outbox.ErrNotFound is returned at once.
-func (n *Notifier) persist(write func() error) error {
-	for try := 1; ; try++ {
-		err := write()
-		if err == nil || errors.Is(err, outbox.ErrNotFound) {
-			return err
-		}
-		n.warn(slog.LevelError, "cannot write to the outbox; what was sent may be sent again after a restart", slog.Any("error", err))
-		if n.stopping() {
-			return err
-		}
-		n.sleep(again.Backoff(try, persistFirst, persistMax))
+	due = now.Add(max(again.Backoff(number, j.n.RetryFirst, j.n.RetryMax), r.RetryAfter))
+	if due.After(end) {
+		due = end // for a last time
 	}
-}
-
-// sleep returns early when the notifier stops.
-func (n *Notifier) sleep(d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-n.quit:
-	case <-t.C:
-	}
+	return r.Status, r.Error, due
 }

@@ -11,12 +11,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/picketd/picket/notifier/channel"
 	"github.com/picketd/picket/outbox"
 )
 
 func TestFailuresAreTriedAgainWithTheSameKeyAndBody(t *testing.T) {
 	t.Parallel()
-	results := []Result{
+	results := []channel.Result{
 		{Status: outbox.Pending, Error: "refused"},
 		{Status: outbox.Unknown, Error: "no answer"},
 		{Status: outbox.Pending, Error: "later", RetryAfter: 10 * time.Minute},
@@ -25,7 +26,7 @@ func TestFailuresAreTriedAgainWithTheSameKeyAndBody(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int32
-		w := setup(t, func(context.Context, send) Result { return results[n.Add(1)-1] }, one("ops"))
+		w := setup(t, func(context.Context, send) channel.Result { return results[n.Add(1)-1] }, one("ops"))
 		ref := w.put("w48", "ops")
 		w.tells(settled)
 		w.Start()
@@ -57,7 +58,7 @@ func TestFailuresAreTriedAgainWithTheSameKeyAndBody(t *testing.T) {
 
 func TestAtMostOnceIsNeverSentAgainWhenItMayHaveArrived(t *testing.T) {
 	t.Parallel()
-	for _, first := range []Result{{Status: outbox.Unknown}, {Status: outbox.Pending, Doubtful: true}} {
+	for _, first := range []channel.Result{{Status: outbox.Unknown}, {Status: outbox.Pending, Doubtful: true}} {
 		synctest.Test(t, func(t *testing.T) {
 			w := setup(t, always(first), once("ops"))
 			ref := w.put("w48", "ops")
@@ -82,8 +83,8 @@ func TestAtMostOnceIsNeverSentAgainWhenItMayHaveArrived(t *testing.T) {
 	// A failure of which it is known that nothing arrived is tried again.
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int32
-		w := setup(t, func(context.Context, send) Result {
-			return []Result{{Status: outbox.Pending}, sentResult}[n.Add(1)-1]
+		w := setup(t, func(context.Context, send) channel.Result {
+			return []channel.Result{{Status: outbox.Pending}, sentResult}[n.Add(1)-1]
 		}, once("ops"))
 		ref := w.put("w48", "ops")
 		w.tells(settled)
@@ -98,8 +99,8 @@ func TestAnUntoldFailureIsToldBeforeTheNextAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var n atomic.Int32
-		w := setup(t, func(context.Context, send) Result {
-			return []Result{{Status: outbox.Pending}, sentResult}[n.Add(1)-1]
+		w := setup(t, func(context.Context, send) channel.Result {
+			return []channel.Result{{Status: outbox.Pending}, sentResult}[n.Add(1)-1]
 		}, once("ops"))
 		began := time.Now()
 		w.put("w48", "ops")
@@ -153,12 +154,12 @@ func TestG9_AnOutcomeIsBroughtToTheTicketUntilItIsThere(t *testing.T) {
 func TestIntentIsShutWithItsLastChannel(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := setup(t, func(_ context.Context, s send) Result {
+		w := setup(t, func(_ context.Context, s send) channel.Result {
 			switch {
 			case s.channel == "slow" && time.Since(s.at) == 0:
 				time.Sleep(5 * time.Second)
 			case s.channel == "bad":
-				return Result{Status: outbox.Dead, Error: "HTTP 404"}
+				return channel.Result{Status: outbox.Dead, Error: "HTTP 404"}
 			}
 			return sentResult
 		}, one("fast"), one("slow"), one("bad"))
@@ -177,9 +178,9 @@ func TestIntentIsShutWithItsLastChannel(t *testing.T) {
 func TestClosedTicketIsHeardOfByTheOtherChannels(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := setup(t, func(_ context.Context, s send) Result {
+		w := setup(t, func(_ context.Context, s send) channel.Result {
 			if s.channel == "later" {
-				return Result{Status: outbox.Pending, RetryAfter: 40 * time.Minute}
+				return channel.Result{Status: outbox.Pending, RetryAfter: 40 * time.Minute}
 			}
 			time.Sleep(10 * time.Second)
 			return sentResult
@@ -202,7 +203,7 @@ func TestClosedTicketIsHeardOfByTheOtherChannels(t *testing.T) {
 func TestReceiptOfASupersededIntentIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := setup(t, func(context.Context, send) Result {
+		w := setup(t, func(context.Context, send) channel.Result {
 			time.Sleep(5 * time.Second)
 			return sentResult
 		}, one("slow"), one("other"))
@@ -235,7 +236,7 @@ func TestReceiptOfASupersededIntentIsTold(t *testing.T) {
 func TestGiveUpMakesAChannelDeadAfterALastTry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := setup(t, always(Result{Status: outbox.Pending, Error: "HTTP 503"}), one("ops"))
+		w := setup(t, always(channel.Result{Status: outbox.Pending, Error: "HTTP 503"}), one("ops"))
 		w.Notifier.RetryMax = 25 * time.Minute
 		ref := w.put("w48", "ops")
 		began := time.Now()
@@ -257,7 +258,7 @@ func TestGiveUpMakesAChannelDeadAfterALastTry(t *testing.T) {
 func TestGiveUpNeedsNoChannelThatWorks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := setup(t, always(Result{Status: outbox.Pending, Error: "HTTP 503"}), one("ops"))
+		w := setup(t, always(channel.Result{Status: outbox.Pending, Error: "HTTP 503"}), one("ops"))
 		w.Notifier.GiveUp = 3 * time.Minute
 		ids := names("w", 20)
 		w.putAll(ids, "ops")
@@ -273,7 +274,7 @@ func TestGiveUpNeedsNoChannelThatWorks(t *testing.T) {
 				told[o.ID]++
 			}
 		}
-		if len(told) != len(ids) || len(w.sent()) > 3*6+parallel+breakAfter {
+		if len(told) != len(ids) || len(w.sent()) > 3*6+channel.DefaultWorkers+breakAfter {
 			t.Errorf("%d sends, told %v", len(w.sent()), told)
 		}
 	})

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/picketd/picket/notifier/channel"
 	"github.com/picketd/picket/outbox"
 )
 
@@ -41,14 +42,14 @@ type world struct {
 // send is what a fake sender was given.
 type send struct {
 	channel string
-	Delivery
+	channel.Delivery
 	at time.Time
 }
 
 type config = Config
 
 // setup makes a world with the channels, all of type log, whose sender answers by result. Nothing is started.
-func setup(t *testing.T, result func(ctx context.Context, s send) Result, channels ...ChannelConfig) *world {
+func setup(t *testing.T, result func(ctx context.Context, s send) channel.Result, channels ...channel.Config) *world {
 	t.Helper()
 	store, err := outbox.Open(filepath.Join(t.TempDir(), "outbox.db"), outbox.Options{})
 	if err != nil {
@@ -58,7 +59,7 @@ func setup(t *testing.T, result func(ctx context.Context, s send) Result, channe
 	return setupOn(t, store, result, channels...)
 }
 
-func setupOn(t *testing.T, store *outbox.Store, result func(ctx context.Context, s send) Result, channels ...ChannelConfig) *world {
+func setupOn(t *testing.T, store *outbox.Store, result func(ctx context.Context, s send) channel.Result, channels ...channel.Config) *world {
 	t.Helper()
 	w := &world{t: t, store: store}
 	w.verdict = func(outbox.Attempt) (outbox.Answer, error) { return outbox.Answer{Verdict: outbox.Go}, nil }
@@ -80,8 +81,8 @@ func setupOn(t *testing.T, store *outbox.Store, result func(ctx context.Context,
 	}
 	w.Notifier = n
 	if result != nil {
-		for name, ch := range n.channels {
-			ch.sender = fakeSender{w, name, result}
+		for name, g := range n.gates {
+			g.Sender = fakeSender{g.Sender, w, name, result}
 		}
 	}
 	t.Cleanup(func() { w.stop() })
@@ -150,14 +151,14 @@ func (w *world) told() []outbox.Outcome {
 }
 
 type fakeSender struct {
+	channel.Sender // which renders
+
 	w      *world
 	name   string
-	result func(context.Context, send) Result
+	result func(context.Context, send) channel.Result
 }
 
-func (f fakeSender) Render(m Message) ([]byte, error) { return renderJSON(m) }
-
-func (f fakeSender) Send(ctx context.Context, d Delivery) Result {
+func (f fakeSender) Send(ctx context.Context, d channel.Delivery) channel.Result {
 	s := send{f.name, d, time.Now()}
 	f.w.mu.Lock()
 	f.w.sends = append(f.w.sends, s)
@@ -165,11 +166,11 @@ func (f fakeSender) Send(ctx context.Context, d Delivery) Result {
 	return f.result(ctx, s)
 }
 
-func always(r Result) func(context.Context, send) Result {
-	return func(context.Context, send) Result { return r }
+func always(r channel.Result) func(context.Context, send) channel.Result {
+	return func(context.Context, send) channel.Result { return r }
 }
 
-var sentResult = Result{Status: outbox.Sent}
+var sentResult = channel.Result{Status: outbox.Sent}
 
 // put makes a committed intent ready on the channels, and returns its Ref.
 func (w *world) put(id string, channels ...string) outbox.Ref {

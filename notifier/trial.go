@@ -10,8 +10,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/picketd/picket/agent/plain"
+	"github.com/picketd/picket/notifier/channel"
 	"github.com/picketd/picket/outbox"
+	"github.com/picketd/picket/agent/plain"
 )
 
 // ErrNoChannel says that no channel of that name is configured here.
@@ -22,7 +23,7 @@ type Trial struct {
 	Type   string // of the channel
 	ID     string // as it stands in the message
 	Took   time.Duration
-	Result Result
+	Result channel.Result
 }
 
 // trialTime is how long a person waits for a test message at most.
@@ -32,30 +33,26 @@ const trialTime = 2 * time.Minute
 // the latest. Neither outbox nor ticket know of it. It counts for the channel's rate, not for its breaker. Its error is ErrNoChannel
 // or one of the message's making.
 func (n *Notifier) Test(ctx context.Context, name, severity string) (Trial, error) {
-	ch := n.channels[name]
+	ch := n.gates[name]
 	if ch == nil {
 		return Trial{}, ErrNoChannel
 	}
-	lang := languages[ch.language]
-	m := Message{
-		Key: "picket-test/" + rand.Text(), Ticket: "picket/test", Asset: "picket", Task: "test", Run: 1,
-		Title: lang.test[0], Text: lang.test[1], Severity: severity, At: time.Now().UTC().Truncate(time.Millisecond),
-	}
-	t := Trial{Type: ch.kind, ID: shortID(m.Key)}
-	body, err := ch.sender.Render(m)
+	m := ch.Trial("picket-test/"+rand.Text(), severity)
+	t := Trial{Type: ch.Type, ID: channel.ID(m.Key)}
+	body, err := ch.Render(m)
 	if err != nil {
 		return Trial{}, fmt.Errorf("cannot render a test message: %w", err)
 	}
 	if wait := ch.rates.admit(time.Now()); wait > 0 {
-		t.Result = Result{Status: outbox.Pending, RetryAfter: wait, Error: fmt.Sprintf("the channel's rate is used up for %v", wait.Round(time.Second))}
+		t.Result = channel.Result{Status: outbox.Pending, RetryAfter: wait, Error: fmt.Sprintf("the channel's rate is used up for %v", wait.Round(time.Second))}
 		return t, nil
 	}
-	limit := min(ch.timeout, trialTime)
+	limit := min(ch.Attempt, trialTime)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the time-out of %v is over", limit))
 	defer cancel()
 	began := time.Now()
-	t.Result = ch.sender.Send(ctx, Delivery{Key: m.Key, Body: body})
+	t.Result = ch.Send(ctx, channel.Delivery{Key: m.Key, Body: body})
 	t.Took = time.Since(began)
-	t.Result.Error = plain.Line(t.Result.Error, maxError)
+	t.Result.Error = plain.Line(t.Result.Error, channel.MaxError)
 	return t, nil
 }

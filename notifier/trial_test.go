@@ -10,25 +10,26 @@ import (
 	"testing"
 	"time"
 
+	"github.com/picketd/picket/notifier/channel"
 	"github.com/picketd/picket/outbox"
 )
 
 func TestATestMessage(t *testing.T) {
 	t.Parallel()
-	failure := Result{Status: outbox.Dead, Error: "no\x1b such group"}
-	w := setup(t, func(_ context.Context, s send) Result {
+	failure := channel.Result{Status: outbox.Dead, Error: "no\x1b such group"}
+	w := setup(t, func(_ context.Context, s send) channel.Result {
 		if s.channel == "broken" {
 			return failure
 		}
 		return sentResult
-	}, ChannelConfig{Name: "ops", Language: "zh", Rate: "1/h"}, ChannelConfig{Name: "broken"})
+	}, channel.Config{Name: "ops", Type: "slack", URL: "https://robots.example.com/", Language: "zh", Rate: "1/h"}, channel.Config{Name: "broken"})
 	got, err := w.Test(t.Context(), "ops", "high")
-	if err != nil || got.Result != sentResult || got.Type != "log" {
+	if err != nil || got.Result != sentResult || got.Type != "slack" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	sent := w.sent()
 	body := string(sent[0].Body)
-	if len(sent) != 1 || shortID(sent[0].Key) != got.ID || !strings.Contains(body, "测试消息") || !strings.Contains(body, `"severity":"high"`) {
+	if len(sent) != 1 || channel.ID(sent[0].Key) != got.ID || !strings.Contains(body, "测试消息") || !strings.Contains(body, "高危") {
 		t.Errorf("sent %s as %s, want id %s", body, sent[0].Key, got.ID)
 	}
 	if got, err := w.Test(t.Context(), "ops", "high"); err != nil || got.Result.Status != outbox.Pending || got.Result.RetryAfter < 59*time.Minute {
@@ -48,8 +49,8 @@ func TestATestMessage(t *testing.T) {
 // A mail that not all of its recipients got is sent, and who did not get it is on record here.
 func TestWhoWasLeftOutIsKept(t *testing.T) {
 	t.Parallel()
-	left := Result{Status: outbox.Sent, Error: "sent, but not to b@example.com: 550"}
-	w := setup(t, always(left), ChannelConfig{Name: "ops"})
+	left := channel.Result{Status: outbox.Sent, Error: "sent, but not to b@example.com: 550"}
+	w := setup(t, always(left), channel.Config{Name: "ops"})
 	ref := w.put("w1", "ops")
 	w.Start()
 	w.untilShut(ref)

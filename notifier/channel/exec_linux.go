@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package channel
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/picketd/picket/outbox"
+	"github.com/picketd/picket/agent/plain"
+)
+
+const (
+	killAfter = 2 * time.Second        // from TERM to KILL
+	killSoon  = 500 * time.Millisecond // the same when the daemon stops
+	pipeDelay = time.Second            // for what the command left behind to let go of its standard error
+)
+
+// command runs a program with the body on its standard input.
+//
+// There is no shell. The program has the daemon's PATH, HOME and LANG, the key as PICKET_IDEMPOTENCY_KEY, and / as its
+// folder; of what it prints only the end of its standard error is kept. It leads a process group of its own, which gets TERM
+// when the time is up and KILL 2 s later, half a second later when the daemon stops.
+type command struct {
+	argv []string
+	env  []string
+}
+
+var execKind = kind{name: "exec", keys: []string{"command"}, open: openCommand}
+
+func openCommand(o *opening) Sender {
+	o.demand(len(o.Command) > 0, "command", "is missing: write the program's absolute path and its arguments, such as [\"/usr/local/bin/page\", \"--now\"]")
+	if len(o.Command) > 0 {
+		err := executable(o.Command[0])
+		o.demand(err == nil, "command", "%v", err)
+	}
+	c := &command{argv: o.Command}
+	for _, name := range []string{"PATH", "HOME", "LANG"} {
+		if value, ok := os.LookupEnv(name); ok {
+			c.env = append(c.env, name+"="+value)
+		}
+	}
+	return c
+}
+
+func (c *command) Render(m Message) ([]byte, error) { return renderJSON(m) }
+
+func (c *command) Send(ctx context.Context, d Delivery) Result {
+	said := &tail{}
+	cmd := exec.Command(c.argv[0], c.argv[1:]...)
+	cmd.Env = append(append([]string{}, c.env...), "PICKET_IDEMPOTENCY_KEY="+d.Key)
+	cmd.Dir = "/"
+	cmd.Stdin = bytes.NewReader(d.Body)
+	cmd.Stderr = said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.WaitDelay = pipeDelay
+	if err := cmd.Start(); err != nil {
+		return unanswered(false, fmt.Sprintf("cannot start the command: %v", err))
+	}
+	late := c.await(ctx, cmd.Process.Pid)
+	_ = cmd.Wait() // how it ended is in ProcessState; that its pipes were cut says nothing more
+	if late {
+		return unanswered(true, WithDetail(fmt.Sprintf("the command was ended, %v", context.Cause(ctx)), said.String()))
+	}
+	return exited(cmd.ProcessState, said.String())
+}
+
+// await returns when the process has ended, and whether ctx ended first. The process is not reaped here, so that its number
+// is still its group's when that is killed.
+func (c *command) await(ctx context.Context, pid int) (late bool) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+		}
+	}()
+	select {
+	case <-ended:
+		return false
+	case <-ctx.Done():
+	}
+	grace := killAfter
+	if errors.Is(context.Cause(ctx), ErrStopping) {
+		grace = killSoon
+	}
+	_ = unix.Kill(-pid, unix.SIGTERM)
+	select {
+	case <-ended:
+	case <-time.After(grace):
+	}
+	_ = unix.Kill(-pid, unix.SIGKILL) // also what is left of the group when its leader obeyed
+	<-ended
+	return true
+}
+
+// tail keeps the last MaxError bytes written to it.
+type tail struct{ buf []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.buf = append(t.buf, p[max(0, len(p)-MaxError):]...)
+	t.buf = t.buf[max(0, len(t.buf)-MaxError):]
+	return len(p), nil
+}
+
+func (t *tail) String() string { return plain.Line(string(t.buf), MaxError) }
+
+// The exit codes of sysexits.h that mean something here.
+const (
+	exitUsage    = 64
+	exitData     = 65
+	exitTempFail = 75
+	exitNoPerm   = 77
+	exitConfig   = 78
+)
+
+// exited decides what a command's end means. 64, 65, 77 and 78 are for good; 75 is "not now, and nothing was done"; after any
+// other code something may have been done, so that only channels that bear a repetition try again.
+func exited(p *os.ProcessState, said string) Result {
+	status, _ := p.Sys().(syscall.WaitStatus)
+	if status.Signaled() {
+		return Result{Status: outbox.Unknown, Error: WithDetail("the command was ended by signal "+status.Signal().String(), said)}
+	}
+	r := Result{Error: WithDetail(fmt.Sprintf("the command ended with exit code %d", p.ExitCode()), said)}
+	switch p.ExitCode() {
+	case 0:
+		return Result{Status: outbox.Sent}
+	case exitUsage, exitData, exitNoPerm, exitConfig:
+		r.Status = outbox.Dead
+	case exitTempFail:
+		r.Status = outbox.Pending
+	default:
+		r.Status, r.Doubtful = outbox.Pending, true
+	}
+	return r
+}
+
+func executable(path string) error {
+	if !filepath.IsAbs(path) {
+		return fmt.Errorf("%q is relative: write the program's absolute path", path)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("cannot find the program: %w", err)
+	}
+	if info.IsDir() || info.Mode()&0o111 == 0 {
+		return fmt.Errorf("%s is not a program: make it executable", path)
+	}
+	if err := unix.Access(path, unix.X_OK); err != nil {
+		return fmt.Errorf("user %d cannot run %s: %w; let others read and execute it, on a file system that is not noexec", os.Getuid(), path, err)
+	}
+	return nil
+}

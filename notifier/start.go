@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package notifier
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/picketd/picket/agent/again"
+	"github.com/picketd/picket/agent/strict"
+	"github.com/picketd/picket/notifier/channel"
+)
+
+// stopSlack is how long Stop waits for what it had to cut off: a command's TERM and KILL, and the write of its outcome.
+const stopSlack = 5 * time.Second
+
+// New checks the channels and wires; it starts nothing. Its errors name the channel and say what would be right.
+func New(c Config) (*Notifier, error) {
+	if c.Outbox == nil || c.Attempt == nil || c.Outcome == nil || c.Boottime == nil {
+		return nil, errors.New("cannot make a notifier without Outbox, Attempt, Outcome and Boottime")
+	}
+	c.RetryFirst = cmp.Or(c.RetryFirst, DefaultRetryFirst)
+	c.RetryMax = cmp.Or(c.RetryMax, DefaultRetryMax)
+	c.GiveUp = cmp.Or(c.GiveUp, DefaultGiveUp)
+	if c.RetryFirst < 0 || c.RetryMax < c.RetryFirst || c.GiveUp < c.RetryFirst {
+		return nil, fmt.Errorf("retry_first (%v) must be positive, and no longer than retry_max (%v) and give_up (%v)",
+			c.RetryFirst, c.RetryMax, c.GiveUp)
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Version == "" {
+		c.Version = "dev"
+	}
+	n := &Notifier{
+		Config: c,
+		box:    c.Outbox,
+		gates:  map[string]*gate{},
+		said:   again.Reminder{Every: sayAgain},
+		lanes:  map[string]*lane{"": {most: channel.DefaultWorkers, turns: newTurns()}},
+		known:  map[key]struct{}{},
+		memos:  map[key]memo{},
+		under:  map[errand]struct{}{},
+		sooner: make(chan struct{}, 1),
+		quit:   make(chan struct{}),
+		done:   make(chan struct{}),
+	}
+	env := channel.Env{Files: c.Files, Version: c.Version, Output: c.Output, Logger: c.Logger}
+	for _, cc := range c.Channels {
+		ch, problems := channel.New(cc, env)
+		switch {
+		case len(problems) > 0:
+			return nil, fmt.Errorf("channel %q: %w", cc.Name, strict.Located("", nil, problems))
+		case n.gates[cc.Name] != nil:
+			return nil, fmt.Errorf("channel %q: the name is used twice; each channel needs its own", cc.Name)
+		}
+		n.gates[cc.Name] = newGate(ch)
+		n.lanes[cc.Name] = &lane{gate: n.gates[cc.Name], most: ch.Workers, turns: newTurns()}
+	}
+	m, err := newMetrics(c.Registry, slices.Collect(maps.Keys(n.gates)))
+	if err != nil {
+		return nil, err
+	}
+	n.metrics = m
+	n.ctx, n.cut = context.WithCancelCause(context.Background())
+	return n, nil
+}
+
+// Start begins to send what is due. It does nothing the second time, and after Stop.
+func (n *Notifier) Start() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.begun || n.ended {
+		return
+	}
+	n.begun = true
+	go func() {
+		defer close(n.done)
+		n.loop()
+		n.workers.Wait()
+	}()
+}
+
+// Stop takes no new attempt, lets those in flight end within ctx, and returns. It is idempotent and needs no Start. What has
+// not ended by then is cut off, its outcome still written to the outbox, and Stop says so with ctx's error.
+func (n *Notifier) Stop(ctx context.Context) error {
+	n.mu.Lock()
+	if !n.ended {
+		n.ended = true
+		close(n.quit)
+		if !n.begun {
+			close(n.done)
+		}
+	}
+	n.mu.Unlock()
+	defer n.cut(channel.ErrStopping)
+	select {
+	case <-n.done:
+		return nil
+	case <-ctx.Done():
+	}
+	n.cut(channel.ErrStopping)
+	select {
+	case <-n.done:
+		return fmt.Errorf("cannot wait for the attempts in flight, they were cut off: %w", ctx.Err())
+	case <-time.After(stopSlack):
+		return fmt.Errorf("cannot end the attempts in flight: %w", ctx.Err())
+	}
+}
+
+// BreakerOpen reports whether a channel failed so often that only probes go out.
+func (n *Notifier) BreakerOpen(name string) bool {
+	ch := n.gates[name]
+	return ch != nil && ch.breaker.isOpen()
+}
+
+// Render makes a channel's body of a message. The body is frozen on the ticket, the same for every attempt and host.
+func (n *Notifier) Render(name string, m channel.Message) ([]byte, error) {
+	ch := n.gates[name]
+	if ch == nil {
+		return nil, fmt.Errorf("cannot render for channel %q: it is not configured", name)
+	}
+	body, err := ch.Render(m)
+	if err != nil {
+		return nil, fmt.Errorf("cannot render for channel %q: %w", name, err)
+	}
+	return body, nil
+}
