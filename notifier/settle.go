@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/picketd/picket/agent/again"
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/notifier/channel"
 	"github.com/picketd/picket/outbox"
-	"github.com/picketd/picket/agent/plain"
 )
 
 const (

@@ -10,9 +10,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/notifier/channel"
 	"github.com/picketd/picket/outbox"
-	"github.com/picketd/picket/agent/plain"
 )
 
 // ErrNoChannel says that no channel of that name is configured here.

@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/agent/plain"
+	"github.com/picketd/picket/outbox"
 )
 
 const (

@@ -21,9 +21,9 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/agent/strict"
 	"github.com/picketd/picket/outbox"
-	"github.com/picketd/picket/agent/plain"
 )
 
 func hook(t *testing.T, url string, change ...func(*Config)) *webhook {
