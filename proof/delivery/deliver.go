@@ -37,7 +37,14 @@ func (w *walk) deliver(h int) {
 		case taken:
 			busy = true
 			q.ch[k] = out
-			w.yield(Step{"sends", h, k, false, t.send(k, once, p.text), t})
+			bad := t.send(k, once, p.text)
+			if once && p.begun[k] == 1 {
+				bad = "once"
+			}
+			if once {
+				q.begun[k] = 1
+			}
+			w.yield(Step{"sends", h, k, false, bad, t})
 		case out:
 			busy = true
 			q.ch[k] = receipt
@@ -76,6 +83,22 @@ func (w *walk) attempt(h, k int, lost bool) {
 	begin := func(name string) { w.yield(Step{name, h, k, false, bad, t}) }
 	mine := sending0 + uint8(h)
 	switch status := w.ch[k]; {
+	case once && p.begun[k] == 1 && !m.begunAgain:
+		// Found as begun after a crash: for a person, on the ticket if that tells it, else here alone.
+		q.ch[k] = idle
+		t.parked[k] |= 1 << p.text
+		if p.cut == 0 && w.s == notifying && w.text == p.text && status < sent {
+			w.settle(&t, k, parked)
+		}
+		if t != w.State {
+			w.on(k, "parks what it had begun", h, t)
+		}
+	case lost && once && p.cut == 0 && (p.box == adopted && !m.lostCopy || p.broken == 1 && !m.lostBroken):
+		q.ch[k] = idle
+		t.parked[k] |= 1 << p.text
+		if t != w.State {
+			w.on(k, "keeps for a person what Redis has lost", h, t)
+		}
 	case p.cut == 1:
 		// Redis is away: only the host whose own write was confirmed sends, and never on an at_most_once channel.
 		if (p.box == own || m.adoptedCut) && (!once || m.onceCut) && (p.fresh == 1 || m.staleCut || p.box == adopted) {
@@ -94,6 +117,8 @@ func (w *walk) attempt(h, k int, lost bool) {
 			bad = "decided"
 		case w.s > highRisk && w.text != p.text && told:
 			bad = "told again"
+		case once && w.out[k]>>p.text&1 == 1 && (p.box == adopted || p.broken == 1):
+			bad = "once"
 		}
 		begin("begins to send what Redis has lost")
 	case w.s == notifying && m.noAttempt && status < sent:
@@ -156,6 +181,7 @@ func (w *walk) adopt(h int) {
 	case w.left.expire > 0:
 		t.left.expire--
 		t.owner = uint8(h)
+		t.host[1-h].breaks()
 		w.fault("becomes owner for a frozen one", h, t)
 	}
 }

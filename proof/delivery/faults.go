@@ -10,6 +10,7 @@ func (w *walk) hostFaults(h int) {
 		t.left.crash--
 		q := &t.host[h]
 		q.up, q.call = down, noCall
+		q.breaks()
 		if q.box == staged {
 			q.rev = 0
 		}
@@ -38,6 +39,7 @@ func (w *walk) hostFaults(h int) {
 		t := w.State
 		t.left.cut--
 		t.host[h].cut = 1
+		t.host[h].breaks()
 		w.fault("is cut from Redis", h, t)
 	}
 }
@@ -227,5 +229,12 @@ func (w *walk) leave(t *State, to uint8) {
 }
 
 func (p *Host) close() {
-	p.box, p.text, p.rev, p.ch, p.fresh, p.heeded = empty, 0, 0, [2]uint8{}, 0, 0
+	*p = Host{up: p.up, cut: p.cut, believes: p.believes, call: p.call}
+}
+
+// breaks is that the host's signs of life break: what it has staged may be taken over.
+func (p *Host) breaks() {
+	if p.box != empty {
+		p.broken = 1
+	}
 }

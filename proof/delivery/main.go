@@ -19,7 +19,9 @@
 //	repeat       a channel sent twice without an excuse (G10). An excuse is good for one send: a crash between send and
 //	             outcome; an attempt's lease that ended while its holder was frozen, cut or down; a send without Redis by
 //	             the host whose own write was confirmed. No count is kept once data was lost
-//	once         an at_most_once channel sent twice. Only a loss of data excuses that
+//	once         an at_most_once channel sent twice. Once data was lost: by a host that had begun it; or, where Redis lost it all, by
+//	             one that has it from the ticket, or that was away since its own agent said it. (What remains is then for one that was
+//	             there all the time, while another sent it between two rounds, and for a ticket that fell back to before an attempt)
 //	superseded   a send begun by a host that sees that the ticket is not NOTIFYING (discarded, say), though no data was lost
 //	decided      a send begun of what an operator discarded or reopened more than seconds ago: by a host that is cut off, or
 //	             after a loss of data by one that ran and was not cut off meanwhile
@@ -60,7 +62,8 @@ var designs = []Run{
 }
 
 // The mutations, each with no more faults than it takes. (Without the sweep alone nothing is found as long as no data is
-// lost; so what breaks the hints' order does so without it.)
+// lost; so what breaks the hints' order does so without it. One's own live lease is looked at twice: on the ticket, and as begun in the
+// outbox.)
 var mutations = []Run{
 	{"empty-202", "202 for another's content from Redis only", Rules{emptyAnswer: true}, normal, Faults{lost: 1, rollback: 1, claim: 1}, 2},
 	{"commit-first", "sendable when staged", Rules{commitFirst: true}, normal, Faults{claim: 1}, 0},
@@ -71,7 +74,7 @@ var mutations = []Run{
 	{"no-sweep", "no sweep, and data lost", Rules{noSweep: true}, normal, Faults{death: 1, rollback: 1}, 2},
 	{"no-attempt", "sent without an attempt", Rules{noAttempt: true}, normal, Faults{claim: 1}, 0},
 	{"ignore-lease", "attempt over another's live lease", Rules{ignoreLease: true}, normal, Faults{claim: 1}, 0},
-	{"once-own-lease", "at_most_once: attempt over one's own live lease", Rules{onceOwnLease: true}, once, Faults{crash: 1}, 1},
+	{"once-own-lease", "at_most_once: over one's own live lease, begun again", Rules{onceOwnLease: true, begunAgain: true}, once, Faults{crash: 1}, 1},
 	{"once-again", "at_most_once: unknown outcome sent again", Rules{onceAgain: true}, once, Faults{crash: 1}, 1},
 	{"once-cut", "at_most_once: sent while Redis is away", Rules{onceCut: true}, once, Faults{cut: 1}, 1},
 	{"adopted-cut", "adopted entry sent while Redis is away", Rules{adoptedCut: true}, normal, Faults{cut: 1, claim: 1}, 1},
@@ -82,6 +85,9 @@ var mutations = []Run{
 	{"stale-cut", "sent without Redis, long after the ticket's word", Rules{staleCut: true}, normal, Faults{cut: 1, discard: 1}, 2},
 	{"no-facts", "decisions come into no outbox, and data lost", Rules{noFacts: true}, normal, Faults{discard: 1, flush: 1}, 2},
 	{"lost-blind", "another content, or run, taken for lost data", Rules{lostBlind: true}, normal, Faults{flush: 1, claim: 1}, 1},
+	{"begun-again", "at_most_once: what was begun is begun again", Rules{begunAgain: true}, once, Faults{crash: 1, rollback: 1}, 2},
+	{"lost-copy", "at_most_once: lost data, sent from a copy", Rules{lostCopy: true}, once, Faults{crash: 1, flush: 1}, 2},
+	{"lost-broken", "at_most_once: lost data, sent after a break", Rules{lostBroken: true}, once, Faults{crash: 1, flush: 1}, 2},
 	{"blind-copy", "an attempt without how many there were", Rules{blindCopy: true}, normal, Faults{crash: 1, copy: 1}, 2},
 	{"send-discarded", "sent after the discard was seen", Rules{sendDiscarded: true}, normal, Faults{discard: 1}, 1},
 }

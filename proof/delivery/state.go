@@ -65,8 +65,10 @@ type Host struct {
 	call              uint8
 	box, text, rev    uint8 // the entry, its content, and the ticket's revision that it remembers (see revisionOnly)
 	ch                [2]uint8
-	fresh             uint8 // the ticket named the entry as this host's own within the last seconds
-	heeded            uint8 // it is known here that the entry was decided against
+	fresh             uint8    // the ticket named the entry as this host's own within the last seconds
+	heeded            uint8    // it is known here that the entry was decided against
+	begun             [2]uint8 // the outbox says that a send of the entry was begun; on at_most_once channels
+	broken            uint8    // another may have taken the entry over: this host crashed, was cut or frozen since it was staged
 }
 
 // Faults are how often each may strike. The last two are not faults, but bounded like them: claims (by a host that has not
@@ -99,7 +101,7 @@ type State struct {
 	excuse [2]uint8 // by channel: excuses not used up
 }
 
-// key is a State in 118 bits.
+// key is a State in 124 bits.
 type key [2]uint64
 
 // coder packs fields into a word, the first one lowest, or unpacks them in the same order.
@@ -142,6 +144,8 @@ func (c *coder) redisAndHosts(s *State) {
 		c.f(2, &p.ch[1])
 		c.f(1, &p.fresh)
 		c.f(1, &p.heeded)
+		c.f(1, &p.begun[0])
+		c.f(1, &p.begun[1])
 	}
 }
 
@@ -162,6 +166,8 @@ func (c *coder) rest(s *State) {
 	c.f(2, &s.disc)
 	c.f(2, &s.old)
 	c.f(2, &s.heard)
+	c.f(1, &s.host[0].broken)
+	c.f(1, &s.host[1].broken)
 	for i := range 2 {
 		c.f(2, &s.said[i])
 		c.f(2, &s.out[i])

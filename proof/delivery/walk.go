@@ -25,6 +25,9 @@ type Rules struct {
 	staleCut      bool // sent while Redis is away, though the ticket has not named the entry for long
 	noFacts       bool // a decision stays on the ticket, and comes into no outbox
 	lostBlind     bool // a ticket that tells another content, or is in a later run, counts as one that lost this one
+	begunAgain    bool // at_most_once: what the outbox says was begun is begun again
+	lostCopy      bool // at_most_once: what Redis has lost is sent by a host that has adopted it
+	lostBroken    bool // at_most_once: what Redis has lost is sent by a host from which another may have taken it over
 	blindCopy     bool // an attempt does not say how many the channel has had
 }
 
