@@ -91,9 +91,10 @@ chaos: ## Freeze and kill daemons, Redis and agents at random for CHAOSTIME (1m)
 	PICKET_CHAOS=$(CHAOSTIME) go test -count=1 -timeout 0 -p 1 -run '^TestG[0-9]+_(Run)?Chaos' -v ./daemon ./daemon/cmd/picket
 
 .PHONY: models
-models: ## Run the models of claim and delivery through every interleaving, and each rule left out (minutes, gigabytes)
+models: ## Run the models of claim, delivery and sign through every interleaving, and each rule left out (minutes, gigabytes)
 	go run ./proof/claim -all
 	go run ./proof/delivery -all
+	go run ./proof/sign
 
 .PHONY: soak
 soak: ## Have one user do to the daemon whatever it can for SOAKTIME (2m) beside another, who must notice nothing; needs root

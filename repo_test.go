@@ -50,6 +50,7 @@ var arrows = map[string][]string{
 	"packaging":              {},
 	"proof/claim":            {},
 	"proof/delivery":         {},
+	"proof/sign":             {},
 }
 
 // onlyIn says where a library may be imported, so that what it is good for stays behind one door. Tests are free.
