@@ -39,10 +39,15 @@ var arrows = map[string][]string{
 	"notifier/channel":       {"agent/plain", "agent/strict", "outbox"},
 	"sockapi":                {"agent/again", "agent/strict", "audit", "engine", "engine/process", "outbox", "sockapi/client"}, // of strict, which word may have been meant
 	"sockapi/client":         {"agent/plain"},
-	"agent":                  {"agent/again", "agent/findings", "agent/strict", "agent/plain", "sockapi/client"},
+	"agent/assets":           {"agent/plain"},
+	"agent/lease":            {"sockapi/client"},
+	"agent/lines":            {"agent/plain"},
+	"agent/verdict":          {"agent/findings", "agent/plain", "sockapi/client"},
+	"agent/reach":            {"agent/lease", "agent/plain", "agent/verdict", "sockapi/client"},
+	"agent":                  {"agent/again", "agent/assets", "agent/findings", "agent/lease", "agent/plain", "agent/reach", "agent/strict", "agent/verdict", "sockapi/client"},
 	"daemon":                 {"agent/again", "agent/strict", "audit", "engine", "engine/process", "notifier", "notifier/channel", "outbox", "agent/plain", "sockapi", "sockapi/client"},
 	"daemon/bench":           {"daemon", "outbox", "sockapi/client"},
-	"daemon/cmd/picket":      {"agent", "audit", "daemon", "agent/plain", "sockapi/client"},
+	"daemon/cmd/picket":      {"agent", "agent/assets", "agent/lease", "agent/lines", "agent/plain", "agent/verdict", "audit", "daemon", "sockapi/client"},
 	"daemon/cmd/picket-demo": {"sockapi/client"},
 	"examples/agent-go":      {"sockapi/client"},
 	"examples/agent-small":   {"sockapi/client"},
@@ -60,7 +65,7 @@ var onlyIn = map[string][]string{
 	"github.com/go-json-experiment/json": {"sockapi"},                                              // the pass over raw bodies
 	"github.com/go-redsync/redsync":      {"engine", "daemon/bench"},                               // the lock, and its floor
 	"github.com/pandatix/go-cvss":        {"agent/findings"},                                       // scores from vectors
-	"github.com/expr-lang/expr":          {"agent"},                                                // the conditions
+	"github.com/expr-lang/expr":          {"agent/verdict"},                                        // the conditions
 	"github.com/pelletier/go-toml":       {"daemon", "agent/strict"},                               // the configuration
 	"github.com/redis/go-redis":          {"daemon", "engine", "engine/redistest", "daemon/bench"}, // outbox and notifier work without it
 	"github.com/urfave/cli":              {"daemon/cmd/picket"},                                    // the command

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/picketd/picket/agent/lease"
 	"github.com/picketd/picket/agent/strict"
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -62,7 +63,7 @@ func New(ctx context.Context, c Config, o Options) (*Agent, error) {
 		return nil, err
 	}
 	var status client.Status
-	err = bounded(ctx, func(ctx context.Context) (err error) {
+	err = lease.Call(ctx, func(ctx context.Context) (err error) {
 		status, err = o.Client.Status(ctx)
 		return err
 	})

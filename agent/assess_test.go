@@ -11,14 +11,15 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
 
 	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/agent/lease"
 	"github.com/picketd/picket/agent/plain"
+	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -39,12 +40,12 @@ func jobOn(t *testing.T, config string, all ...findings.Finding) *job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	facts, err := plain.JSON(factsOf(findings.Report{Findings: all}))
+	facts, err := plain.JSON(verdict.FactsOf(findings.Report{Findings: all}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &job{
-		a: &Agent{config: c, plan: p, shelf: &shelf{k: k}}, lease: &lease{}, log: quiet, taken: time.Now(),
+		a: &Agent{config: c, plan: p, shelf: &shelf{k: k}}, lease: &lease.Lease{}, log: quiet, taken: time.Now(),
 		ticket: client.Ticket{
 			CreatedAt: time.Now().Add(-time.Minute), UpdatedAt: time.Now(),
 			ID: "web-01/w48", Asset: "web-01", Task: "w48", State: client.StateVulnCheckDone,
@@ -99,7 +100,7 @@ func TestTheRiskIsDecidedFromTheFindings(t *testing.T) {
 		if c.high {
 			state = client.StateHighRiskFound
 		}
-		f := decoded[assessFacts](t, got.Facts)
+		f := decoded[verdict.AssessFacts](t, got.Facts)
 		if err != nil || got.State != state || f.HighRisk != c.high || c.summary != "" && got.Summary != c.summary || len(f.Parts) == 0 {
 			t.Errorf("%q over %v: %+v, %v", c.condition, c.all, got, err)
 		}
@@ -137,11 +138,6 @@ func TestTheFiguresAreThoseOfAllSteps(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %s", intel, got.Summary, err, want)
 		}
 	}
-	e := evidence{figures: figures{Count: 1, Medium: 1}, findings: []findings.Finding{medium}}
-	e.take(intelFacts{Findings: []findings.Finding{{ID: "CVE-2020-0001", Severity: "high"}, {ID: "x", Severity: "unknown"}}})
-	if e.Count != 2 || e.Medium != 0 || e.High != 1 || e.Unknown != 1 || len(e.findings) != 2 {
-		t.Errorf("the figures are %+v", e.figures)
-	}
 
 	// The same of what the step vuln says of itself, in its own form or by another agent.
 	for facts, want := range map[string]string{
@@ -152,7 +148,7 @@ func TestTheFiguresAreThoseOfAllSteps(t *testing.T) {
 		`{"findings": [], "critical": 1}`:                "max_cvss is 9, from the severity alone",
 	} {
 		config := "[step.assess]\nhigh_risk = \"kev || max_cvss >= 9 || critical > 1\"\n"
-		own, err := ownVuln(result{State: client.StateVulnCheckDone, Facts: json.RawMessage(facts)}, nil)
+		own, err := verdict.OwnVuln(verdict.Record{State: client.StateVulnCheckDone, Facts: json.RawMessage(facts)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,21 +241,6 @@ func TestACatalogueThatChangesIsReadAgain(t *testing.T) {
 	}
 }
 
-func TestASetOfCVEsIsWhatWasPutIn(t *testing.T) {
-	t.Parallel()
-	ids := []string{"CVE-1999-0001", "CVE-2020-0002", "CVE-2020-0003", "CVE-2020-0004", "CVE-2020-12345", "CVE-2021-1000001"}
-	set, left := newCVESet(ids, 1000)
-	if got := set.list(); left != 0 || !slices.Equal(got, ids) || set["2020"] != "0002-0004,12345" {
-		t.Errorf("%v, %d left out: %v", set, left, got)
-	}
-	if set, left := newCVESet(ids, 40); left != 2 || len(set.list()) != 4 || set["2021"] == "" {
-		t.Errorf("with little room %v, %d left out", set, left)
-	}
-	if n := len(cveSet{"2020": "1-9999999999"}.list()); n > maxRange {
-		t.Errorf("a range of somebody else stands for %d", n)
-	}
-}
-
 // TestIntelligenceIsAskedWhereItIsNeeded: of the CVEs, also those among the aliases and those for which the facts had no room.
 func TestIntelligenceIsAskedWhereItIsNeeded(t *testing.T) {
 	t.Parallel()
@@ -284,7 +265,7 @@ func TestIntelligenceIsAskedWhereItIsNeeded(t *testing.T) {
 	config := fmt.Sprintf("[step.intel]\nkev = %q\nepss = %q\nwhen = \"max_cvss >= 7\"\n", kev, epss)
 
 	j := jobOn(t, config, findings.Finding{ID: "CVE-2020-0001", Severity: "low", CVSS: 3})
-	e, err := evidenceOf(j.ticket)
+	e, err := verdict.EvidenceOf(j.ticket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +273,7 @@ func TestIntelligenceIsAskedWhereItIsNeeded(t *testing.T) {
 		t.Errorf("below the condition: %v, %q, %v", needed, skipped, err)
 	}
 	got, err := j.assess(t.Context())
-	if f := decoded[assessFacts](t, got.Facts); err != nil || f.Intel.Used || f.Intel.Skipped != "max_cvss >= 7 does not hold" || f.HighRisk {
+	if f := decoded[verdict.AssessFacts](t, got.Facts); err != nil || f.Intel.Used || f.Intel.Skipped != "max_cvss >= 7 does not hold" || f.HighRisk {
 		t.Errorf("assessed without: %s, %v", got.Facts, err)
 	}
 
@@ -303,15 +284,15 @@ func TestIntelligenceIsAskedWhereItIsNeeded(t *testing.T) {
 	}
 	all = append(all, findings.Finding{ID: "CVE-2020-0009", Severity: "info"})
 	j = jobOn(t, config, all...)
-	vuln := decoded[vulnFacts](t, j.ticket.Steps[client.StepVuln].Facts)
-	if vuln.Omitted == 0 || vuln.Count != len(all) || vuln.Low != 2500 || len(j.ticket.Steps[client.StepVuln].Facts) > maxFacts {
+	vuln := decoded[verdict.VulnFacts](t, j.ticket.Steps[client.StepVuln].Facts)
+	if vuln.Omitted == 0 || vuln.Count != len(all) || vuln.Low != 2500 || len(j.ticket.Steps[client.StepVuln].Facts) > verdict.MaxFacts {
 		t.Fatalf("%d findings, %d left out, in %d bytes", vuln.Count, vuln.Omitted, len(j.ticket.Steps[client.StepVuln].Facts))
 	}
 	got, err = j.intel(t.Context())
-	facts := decoded[intelFacts](t, got.Facts)
+	facts := decoded[verdict.IntelFacts](t, got.Facts)
 	if err != nil || got.State != client.StateVulnCheckDone || !facts.KEV || facts.EPSS != 0.91 || facts.EPSSID != "CVE-2020-0001" ||
 		facts.KEVDate != "2026-11-27" || facts.EPSSDate != "2026-11-01" || fmt.Sprint(facts.KEVIDs, facts.Old) != "[CVE-2020-0009] [epss]" ||
-		facts.Findings[0].EPSS != 0.91 || len(got.Facts) > maxFacts {
+		facts.Findings[0].EPSS != 0.91 || len(got.Facts) > verdict.MaxFacts {
 		facts.Findings = nil
 		t.Errorf("intel: %+v, %v", facts, err)
 	}
@@ -321,7 +302,7 @@ func TestIntelligenceIsAskedWhereItIsNeeded(t *testing.T) {
 		t.Errorf("assessed: %s, %v", got.Summary, err)
 	}
 	j.ticket.Steps[client.StepAssess] = client.Step{State: got.State, Facts: got.Facts, Summary: got.Summary}
-	words := strings.Join(Why(j.ticket).Words, "\n")
+	words := strings.Join(verdict.Why(j.ticket).Words, "\n")
 	for _, want := range []string{"yes  kev (kev is true, CVE-2020-0009)", "KEV of 2026-11-27, EPSS of 2026-11-01.", "It was old then: epss."} {
 		if !strings.Contains(words, want) {
 			t.Errorf("it is explained without %q:\n%s", want, words)
@@ -355,7 +336,7 @@ func TestANotificationFitsTheAPIsLimits(t *testing.T) {
 		}
 		j.ticket.Steps[client.StepAssess] = client.Step{State: out.State, Facts: out.Facts}
 		n, err := j.notification()
-		if err != nil || n.Title == "" || n.Text == "" || len(n.Title) > maxTitle || len(n.Text) > maxText || len(n.Facts) > maxFacts ||
+		if err != nil || n.Title == "" || n.Text == "" || len(n.Title) > maxTitle || len(n.Text) > maxText || len(n.Facts) > verdict.MaxFacts ||
 			strings.ContainsAny(n.Title, "\n\x1b") || strings.Contains(n.Text, "\x1b") || !utf8.ValidString(n.Title+n.Text) || n.Severity != client.SeverityCritical {
 			t.Errorf("%s: %q, %d bytes, %v", name, n.Title, len(n.Text), err)
 		}
@@ -374,33 +355,6 @@ func TestANotificationFitsTheAPIsLimits(t *testing.T) {
 		if err != nil || again.Text != n.Text || string(again.Facts) != string(n.Facts) {
 			t.Errorf("%s: it is not the same each time", name)
 		}
-	}
-}
-
-// TestFiguresAndDigest: they are over all findings, in whatever order.
-func TestFiguresAndDigest(t *testing.T) {
-	t.Parallel()
-	a := findings.Finding{ID: "A", Severity: "high", CVSS: 7.1, Location: "x"}
-	b := findings.Finding{ID: "B", Severity: "low"}
-	one, two := factsOf(findings.Report{Findings: []findings.Finding{a, b}}), factsOf(findings.Report{Findings: []findings.Finding{b, a}})
-	if one.Digest != two.Digest || one.MaxCVSS != 7.1 || one.High != 1 || one.Low != 1 || one.Findings[0].ID != "A" {
-		t.Errorf("%+v and %+v", one, two)
-	}
-	b.Location = "y"
-	if factsOf(findings.Report{Findings: []findings.Finding{a, b}}).Digest == one.Digest {
-		t.Error("another place is the same")
-	}
-	b.Location = "https://h/y?q=1"
-	first := factsOf(findings.Report{Findings: []findings.Finding{a, b}}).Digest
-	b.Location = "https://h/y?q=2"
-	if factsOf(findings.Report{Findings: []findings.Finding{a, b}}).Digest != first {
-		t.Error("another query is another place")
-	}
-	if f := factsOf(findings.Report{Findings: []findings.Finding{{ID: "x", Severity: "unknown", Vector: "AV:N"}}}); f.sentence() != "1 finding, 1 of unknown severity, 1 with a CVSS vector that cannot be read" {
-		t.Errorf("a vector that cannot be read: %s", f.sentence())
-	}
-	if f := factsOf(findings.Report{}); f.Findings == nil || f.Count != 0 || f.sentence() != "nothing found" {
-		t.Errorf("of nothing: %+v", f)
 	}
 }
 

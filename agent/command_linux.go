@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/picketd/picket/agent/lease"
 )
 
 const (
@@ -199,8 +201,8 @@ func (in *invocation) unusable(parseErr error) error {
 
 // killDelay is how long a command that was asked to end may take.
 func killDelay(ctx context.Context) time.Duration {
-	if lost, ok := errors.AsType[*LostError](context.Cause(ctx)); ok {
-		return max(lost.killAt-Boottime(), 0)
+	if lost, ok := errors.AsType[*lease.LostError](context.Cause(ctx)); ok {
+		return max(lost.KillAt-lease.Boottime(), 0)
 	}
 	return endGrace
 }

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/picketd/picket/agent/lease"
 )
 
 // shell runs a script and returns what it wrote to standard output and what was logged.
@@ -170,7 +172,7 @@ func TestG8_ALostClaimEndsACommandInTime(t *testing.T) {
 		ended <- err
 	}()
 	eventually(t, "it runs", func() bool { b, _ := os.ReadFile(pid); return len(b) > 0 })
-	lost := &LostError{Reason: "expired", killAt: Boottime()}
+	lost := &lease.LostError{Reason: "expired", KillAt: lease.Boottime()}
 	cancel(lost)
 	if err := <-ended; !errors.Is(err, lost) {
 		t.Errorf("it ends with %v", err)
@@ -282,31 +284,5 @@ func TestTheLogOfACommandIsBounded(t *testing.T) {
 	last := logLines(strings.NewReader("a\n"+strings.Repeat("x", 3*maxLine)+"\n\x1b[31mred\tand \xff last\n\n"), func(string) {})
 	if last != "red and \uFFFD last" {
 		t.Errorf("the last line is %q", last)
-	}
-}
-
-func TestPicketsOwnForm(t *testing.T) {
-	t.Parallel()
-	got, err := readOwn(strings.NewReader("\n" + `{"state": "X", "facts": {"n": 1.50}, "summary": "a\nb"}` + "\n"))
-	if err != nil || got.State != "X" || string(got.Facts) != `{"n": 1.50}` || got.Summary != "a b" {
-		t.Errorf("it is %+v, %v", got, err)
-	}
-	for text, want := range map[string]string{
-		"":                              "it is empty",
-		" \n":                           "it is empty",
-		"state":                         "it is not {",
-		`{"state": "X"`:                 "it is not {",
-		`{"state": "X"} {}`:             "something stands behind",
-		`{"state": "X"} x`:              "something stands behind",
-		`{"facts": {}}`:                 "it has no state",
-		`{"state": 1}`:                  "it is not {",
-		`{"state": "X", "facts": []}`:   "its facts are not an object",
-		`{"Results": [], "state": "X"}`: "it is not {",
-		`{"state": "X", "facts": {"a": "` + strings.Repeat("x", maxFacts) + `"}}`: "it is too large",
-		strings.Repeat(" ", maxOwn+1): "it is too large",
-	} {
-		if _, err := readOwn(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%.40q: %v, want %s", text, err, want)
-		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/picketd/picket/agent/reach"
 	"github.com/picketd/picket/agent/strict"
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -91,7 +92,7 @@ func DefaultConfig() Config {
 	return Config{
 		Flow: client.FlowAssetInference,
 		Step: StepsConfig{
-			Online: OnlineConfig{StepConfig: step(5 * time.Second), TCP: []int{22, 80, 443, 445, 3389}, Refused: refusedOffline},
+			Online: OnlineConfig{StepConfig: step(5 * time.Second), TCP: []int{22, 80, 443, 445, 3389}, Refused: reach.RefusedOffline},
 			Vuln:   VulnConfig{StepConfig: step(30 * time.Minute)},
 			Intel:  IntelConfig{StepConfig: step(time.Minute)},
 			Assess: AssessConfig{StepConfig: step(time.Minute), HighRisk: "max_cvss >= 9 || kev || epss >= 0.5"},

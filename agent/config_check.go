@@ -11,21 +11,17 @@ import (
 	"time"
 
 	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/agent/reach"
 	"github.com/picketd/picket/agent/strict"
+	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
-)
-
-// What a refused connection means.
-const (
-	refusedOffline = "offline"
-	refusedOnline  = "online"
 )
 
 // plan is a configuration with everything compiled that stands in it as text.
 type plan struct {
 	online, vuln, intel, assess *command // nil: built in
 	file                        *filePath
-	when, highRisk              *condition
+	when, highRisk              *verdict.Condition
 	title, text                 *template.Template
 }
 
@@ -86,8 +82,8 @@ func (c Config) compileOnline(k *checker, p *plan) {
 	}
 	k.demand(len(s.TCP) > 0 || s.ICMP, "step.online.tcp", "has no port, and icmp is not on: nothing would tell whether an asset is online")
 	k.demand(len(s.TCP) <= 64, "step.online.tcp", "has %d ports: write 64 at most", len(s.TCP))
-	k.demand(time.Duration(s.Timeout) >= leastAsked, "step.online.timeout", "is %s: a machine that is there may need %s to answer", s.Timeout, strict.Duration(leastAsked))
-	k.demand(s.Refused == refusedOffline || s.Refused == refusedOnline, "step.online.refused", "must be %q or %q", refusedOffline, refusedOnline)
+	k.demand(time.Duration(s.Timeout) >= reach.LeastAsked, "step.online.timeout", "is %s: a machine that is there may need %s to answer", s.Timeout, strict.Duration(reach.LeastAsked))
+	k.demand(s.Refused == reach.RefusedOffline || s.Refused == reach.RefusedOnline, "step.online.refused", "must be %q or %q", reach.RefusedOffline, reach.RefusedOnline)
 }
 
 func (c Config) compileVuln(k *checker, p *plan) {
@@ -160,8 +156,8 @@ func (k *checker) file(key, text string) *filePath {
 	return f
 }
 
-func (k *checker) condition(key, text string, withIntel bool) *condition {
-	c, err := newCondition(text, withIntel)
+func (k *checker) condition(key, text string, withIntel bool) *verdict.Condition {
+	c, err := verdict.NewCondition(text, withIntel)
 	if err != nil {
 		k.problem(key, "%v", err)
 	}

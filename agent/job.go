@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +18,11 @@ import (
 	"time"
 
 	"github.com/picketd/picket/agent/again"
+	"github.com/picketd/picket/agent/lease"
 	"github.com/picketd/picket/agent/plain"
+	"github.com/picketd/picket/agent/reach"
 	"github.com/picketd/picket/agent/strict"
+	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -32,7 +36,7 @@ type job struct {
 	ticket   client.Ticket
 	taken    time.Time // when the ticket was answered, here
 	next     []client.Next
-	lease    *lease
+	lease    *lease.Lease
 	stopping <-chan struct{} // closes when no further step is to be begun
 	log      *slog.Logger
 
@@ -102,24 +106,27 @@ func (j *job) advance() error {
 	}
 }
 
-func (j *job) online(ctx context.Context) (result, error) {
+func (j *job) online(ctx context.Context) (verdict.Record, error) {
 	if j.a.plan.online != nil {
 		return j.ownResult(ctx, j.a.plan.online, j.a.config.Step.Online.OKExit)
 	}
-	return checkOnline(j.lease.ctx, net.DefaultResolver.LookupNetIP, j.a.config.Step.Online, j.ticket.Asset) // it takes its time-out from when the name is resolved
+	c := j.a.config.Step.Online
+	// It takes its time-out from when the name is resolved.
+	r, err := reach.Ask(j.lease.Context(), net.DefaultResolver.LookupNetIP, reach.Question{TCP: c.TCP, ICMP: c.ICMP, Refused: c.Refused, Timeout: time.Duration(c.Timeout)}, j.ticket.Asset)
+	return r, blame(err)
 }
 
 // judge asks for intelligence where it is needed and is not recorded, else assesses.
 func (j *job) judge() error {
 	c := j.a.config.Step
 	if _, ok := j.ticket.Steps[client.StepIntel]; !ok && j.a.config.hasIntel() {
-		e, err := evidenceOf(j.ticket)
+		e, err := verdict.EvidenceOf(j.ticket)
 		needed := false
 		if err == nil {
 			needed, _, err = j.needsIntel(e)
 		}
 		if err != nil {
-			return j.fail(j.lease.ctx, client.StepIntel, err)
+			return j.fail(j.lease.Context(), client.StepIntel, err)
 		}
 		if needed {
 			return j.perform(client.StepIntel, c.Intel.StepConfig, j.intel)
@@ -129,7 +136,7 @@ func (j *job) judge() error {
 }
 
 // perform does a step, records what came of it, and tries again what failed.
-func (j *job) perform(step string, c StepConfig, work func(context.Context) (result, error)) error {
+func (j *job) perform(step string, c StepConfig, work func(context.Context) (verdict.Record, error)) error {
 	for attempt := 0; ; attempt++ {
 		select {
 		case <-j.stopping:
@@ -142,19 +149,19 @@ func (j *job) perform(step string, c StepConfig, work func(context.Context) (res
 		}
 		outlived, left := errors.AsType[*outlivedError](err)
 		switch {
-		case left && !j.lease.lost():
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(j.lease.ctx), releaseTimeout) // the second signal has ended it
+		case left && !j.lease.Lost():
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(j.lease.Context()), releaseTimeout) // the second signal has ended it
 			defer cancel()
 			return j.fail(ctx, step, outlived)
-		case j.lease.ctx.Err() != nil:
+		case j.lease.Context().Err() != nil:
 			if left {
 				j.log.Warn("a command could not be ended", "step", step, "error", outlived.Error())
 			}
-			return context.Cause(j.lease.ctx)
-		case errors.Is(err, errLater), errors.Is(err, errUnavailable), isHost(err), isLost(err):
+			return context.Cause(j.lease.Context())
+		case errors.Is(err, errLater), errors.Is(err, errUnavailable), isHost(err), lease.IsLost(err):
 			return err
 		}
-		failed := j.fail(j.lease.ctx, step, err)
+		failed := j.fail(j.lease.Context(), step, err)
 		if _, ok := errors.AsType[*stepError](failed); !ok {
 			return failed // it could not be recorded
 		}
@@ -162,44 +169,44 @@ func (j *job) perform(step string, c StepConfig, work func(context.Context) (res
 			return failed
 		}
 		pause := again.Backoff(attempt+1, time.Duration(c.Backoff), backoffMax)
-		j.lease.expect(pause)
+		j.lease.Expect(pause)
 		select {
 		case <-time.After(pause):
 		case <-j.stopping:
 			return fmt.Errorf("%w before the next try; %w", errStopping, failed)
-		case <-j.lease.ctx.Done():
-			return context.Cause(j.lease.ctx)
+		case <-j.lease.Context().Done():
+			return context.Cause(j.lease.Context())
 		}
 	}
 }
 
 // try does a step once and records its result.
-func (j *job) try(step string, timeout time.Duration, work func(context.Context) (result, error)) error {
+func (j *job) try(step string, timeout time.Duration, work func(context.Context) (verdict.Record, error)) error {
 	late := fmt.Errorf("it took longer than %s", strict.Duration(timeout))
-	ctx, cancel := context.WithTimeoutCause(j.lease.ctx, timeout, late)
+	ctx, cancel := context.WithTimeoutCause(j.lease.Context(), timeout, late)
 	defer cancel()
-	j.lease.expect(timeout)
+	j.lease.Expect(timeout)
 	out, err := work(ctx)
 	if err == nil {
 		return j.record(step, out)
 	}
-	if ctx.Err() != nil && j.lease.ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+	if ctx.Err() != nil && j.lease.Context().Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		return late
 	}
 	return err
 }
 
 // record writes a step's result. What the flow or the API does not take is the step's failure.
-func (j *job) record(step string, out result) error {
+func (j *job) record(step string, out verdict.Record) error {
 	for _, n := range j.next {
 		if n.Step == step && !slices.Contains(n.States, out.State) {
 			return permanent{fmt.Errorf("its state is %q, and must be %s", plain.Line(out.State, 0), strings.Join(n.States, " or "))}
 		}
 	}
 	var r client.StepResponse
-	err := j.follow(j.lease.ctx, func(ctx context.Context) (err error) {
+	err := j.follow(j.lease.Context(), func(ctx context.Context) (err error) {
 		r, err = j.a.client.Step(ctx, j.claim.ID, client.StepRequest{
-			Step: step, State: out.State, Facts: out.Facts, Summary: plain.Line(out.Summary, maxSummary),
+			Step: step, State: out.State, Facts: out.Facts, Summary: plain.Line(out.Summary, verdict.MaxSummary),
 		})
 		return err
 	})
@@ -216,7 +223,7 @@ func (j *job) record(step string, out result) error {
 
 // fail records a failure and returns it as a *stepError, or what kept it from being recorded.
 func (j *job) fail(ctx context.Context, step string, cause error) error {
-	text := plain.Line(cause.Error(), maxSummary)
+	text := plain.Line(cause.Error(), verdict.MaxSummary)
 	j.log.Warn("a step failed", "step", step, "error", text)
 	var r client.FailureResponse
 	err := j.follow(ctx, func(ctx context.Context) (err error) {
@@ -234,15 +241,15 @@ func (j *job) fail(ctx context.Context, step string, cause error) error {
 func (j *job) notify() error {
 	n, err := j.notification()
 	if err != nil {
-		return j.fail(j.lease.ctx, client.CallNotify, err)
+		return j.fail(j.lease.Context(), client.CallNotify, err)
 	}
 	var r client.NotificationResponse
-	err = j.follow(j.lease.ctx, func(ctx context.Context) (err error) {
+	err = j.follow(j.lease.Context(), func(ctx context.Context) (err error) {
 		r, err = j.a.client.Notify(ctx, j.claim.ID, n, notifyWait)
 		return err
 	})
-	if p, ok := errors.AsType[*client.Problem](err); ok && !IsLost(p.Code) && !transient(err) {
-		return j.fail(j.lease.ctx, client.CallNotify, err)
+	if _, ok := errors.AsType[*client.Problem](err); ok && !lease.IsLost(err) && !lease.Transient(err) {
+		return j.fail(j.lease.Context(), client.CallNotify, err)
 	}
 	if err != nil {
 		return err
@@ -257,11 +264,11 @@ func (j *job) notify() error {
 func (j *job) finish() error {
 	summary := j.ticket.Steps[client.StepAssess].Summary
 	if j.ticket.State == client.StateAssetOffline {
-		summary = orElse(j.ticket.Steps[client.StepOnline].Summary, "offline")
+		summary = cmp.Or(j.ticket.Steps[client.StepOnline].Summary, "offline")
 	}
 	var t client.Ticket
-	err := j.follow(j.lease.ctx, func(ctx context.Context) (err error) {
-		t, err = j.a.client.Finish(ctx, j.claim.ID, plain.Cut(summary, maxSummary))
+	err := j.follow(j.lease.Context(), func(ctx context.Context) (err error) {
+		t, err = j.a.client.Finish(ctx, j.claim.ID, plain.Cut(summary, verdict.MaxSummary))
 		return err
 	})
 	if err == nil {

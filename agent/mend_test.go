@@ -4,13 +4,13 @@
 package agent
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -35,27 +35,8 @@ func TestFixAndLinkAreShownAndSent(t *testing.T) {
 			t.Errorf("neither is in %s", facts)
 		}
 	}
-	if words := strings.Join(Why(j.ticket).Words, "\n"); !strings.Contains(words, "log4j-core 2.14.1, fixed in 2.17.1 "+link) {
+	if words := strings.Join(verdict.Why(j.ticket).Words, "\n"); !strings.Contains(words, "log4j-core 2.14.1, fixed in 2.17.1 "+link) {
 		t.Errorf("neither is told: %s", words)
-	}
-}
-
-// TestLinksGoFirst: where a list has no room for all findings, it has none for links.
-func TestLinksGoFirst(t *testing.T) {
-	t.Parallel()
-	long := "https://example.com/" + strings.Repeat("x", 300)
-	var all []findings.Finding
-	for i := range 2000 {
-		all = append(all, findings.Finding{ID: fmt.Sprintf("CVE-2019-%05d", i), Severity: "high", CVSS: 7.5, FixedIn: "2", URL: long})
-	}
-	if list, omitted := fitting(all, maxListed); omitted != 0 || len(list) != len(all) || list[0].URL != "" || list[0].FixedIn != "2" {
-		t.Errorf("%d are left out, the first is %+v", omitted, list[0])
-	}
-	if list, omitted := fitting(all[:100], maxListed); omitted != 0 || list[0].URL != long {
-		t.Errorf("of few: %d are left out, the first is %+v", omitted, list[0])
-	}
-	if all[0].URL != long {
-		t.Error("the list that was given is changed")
 	}
 }
 
@@ -75,7 +56,7 @@ func TestReportThatLeavesSomethingOpenSaysSo(t *testing.T) {
 	}
 	out, err := j.vuln(t.Context())
 	const note = "alpine 3.9.4 is not supported any more: what was found since is not known of it"
-	if err != nil || !strings.HasPrefix(out.Summary, "nothing found; "+note) || decoded[vulnFacts](t, out.Facts).Notes[0] != note {
+	if err != nil || !strings.HasPrefix(out.Summary, "nothing found; "+note) || decoded[verdict.VulnFacts](t, out.Facts).Notes[0] != note {
 		t.Errorf("%+v, %v", out, err)
 	}
 	j.ticket.Steps[client.StepVuln] = client.Step{State: out.State, Facts: out.Facts}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/picketd/picket/agent/findings"
 	"github.com/picketd/picket/agent/plain"
+	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -24,7 +25,7 @@ const (
 // announced is what the templates of a notification may name.
 type announced struct {
 	values
-	figures
+	verdict.Figures
 	Findings []findings.Finding // the most severe first; as many as fit
 	Because  string             // the parts of the condition that hold
 	Brief    string             // the worst of it in a few words
@@ -38,7 +39,7 @@ func newText(text string) (*template.Template, error) {
 
 // sentFacts go with a notification.
 type sentFacts struct {
-	figures
+	verdict.Figures
 	Because  string             `json:"because"`
 	Digest   string             `json:"digest"`
 	Omitted  int                `json:"omitted"`
@@ -47,14 +48,14 @@ type sentFacts struct {
 
 // notification makes the content that people are told, the same each time from the same ticket.
 func (j *job) notification() (client.NotificationRequest, error) {
-	e, err := evidenceOf(j.ticket)
+	e, err := verdict.EvidenceOf(j.ticket)
 	if err != nil {
 		return client.NotificationRequest{}, err
 	}
-	v := announced{values: j.values(), figures: e.figures, Findings: e.findings, Brief: e.brief()}
-	var f assessFacts
+	v := announced{values: j.values(), Figures: e.Figures, Findings: e.Findings, Brief: e.Brief()}
+	var f verdict.AssessFacts
 	if err := json.Unmarshal(j.ticket.Steps[client.StepAssess].Facts, &f); err == nil && f.Condition != "" {
-		v.Because = f.reasons()
+		v.Because = f.Reasons()
 	} else {
 		v.Because = j.ticket.Steps[client.StepAssess].Summary // a command has decided
 	}
@@ -66,8 +67,8 @@ func (j *job) notification() (client.NotificationRequest, error) {
 	if err != nil {
 		return client.NotificationRequest{}, err
 	}
-	sent := sentFacts{figures: e.figures, Because: v.Because, Digest: e.digest}
-	sent.Findings, _ = fitting(e.findings, maxSentFacts)
+	sent := sentFacts{Figures: e.Figures, Because: v.Because, Digest: e.Digest}
+	sent.Findings, _ = verdict.Fitting(e.Findings, maxSentFacts)
 	sent.Omitted = max(e.Count-len(sent.Findings), 0)
 	facts, err := plain.JSON(sent)
 	if err != nil {
@@ -105,19 +106,4 @@ func fittingText(t *template.Template, v announced) (string, error) {
 		}
 		n = min(n-1, n*maxText/len(text)+1)
 	}
-}
-
-// brief names the worst findings.
-func (e evidence) brief() string {
-	if len(e.findings) == 0 {
-		return e.sentence()
-	}
-	worst := plain.Line(e.findings[0].ID, 0)
-	if worst == "" {
-		worst = plain.Line(e.findings[0].Title, 0)
-	}
-	if e.Count > 1 {
-		return fmt.Sprintf("%s and %d more", worst, e.Count-1)
-	}
-	return worst
 }

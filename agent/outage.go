@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/picketd/picket/agent/lease"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -23,7 +24,7 @@ type outage struct {
 
 // note takes in what came of a call.
 func (o *outage) note(log *slog.Logger, err error) {
-	what := Away(err)
+	what := lease.Away(err)
 	if _, answered := errors.AsType[*client.Problem](err); err != nil && what == "" && !answered {
 		return // this side gave it up
 	}
@@ -51,25 +52,4 @@ func (o *outage) now() (what string, since time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.what, o.since
-}
-
-// Away names what could not be asked: the daemon, its Redis or its outbox. It is empty where an error is none of that.
-func Away(err error) string {
-	if !transient(err) {
-		return ""
-	}
-	p, answered := errors.AsType[*client.Problem](err)
-	switch {
-	case !answered && (errors.Is(err, errSilent) || errors.Is(err, client.ErrNoAnswer)):
-		return "the daemon does not answer"
-	case !answered:
-		return "the daemon is away"
-	case p.Code == client.StoreUnavailable:
-		return "Redis is away"
-	case p.Code == client.OutboxUnavailable:
-		return "the daemon's outbox is away"
-	case p.Code == client.Draining:
-		return "the daemon is stopping"
-	}
-	return ""
 }

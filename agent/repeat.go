@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/picketd/picket/agent/findings"
 	"github.com/picketd/picket/agent/strict"
+	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -22,7 +22,7 @@ import (
 //
 // Told is who has a receipt, channel by channel: what was refused, or is still on its way, has told nobody. Channels that were
 // meant then and have no receipt are in Open, to be told now. All times are Redis'. It returns nil when nobody has been told.
-func (j *job) alreadyTold(ctx context.Context, e evidence, facts json.RawMessage) (*toldBy, error) {
+func (j *job) alreadyTold(ctx context.Context, e verdict.Evidence, facts json.RawMessage) (*verdict.ToldBy, error) {
 	repeat := j.a.config.Notification.Repeat
 	if repeat == 0 {
 		return nil, nil
@@ -32,9 +32,9 @@ func (j *job) alreadyTold(ctx context.Context, e evidence, facts json.RawMessage
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for what was told earlier: %w", err)
 	}
-	var now assessFacts
+	var now verdict.AssessFacts
 	_ = json.Unmarshal(facts, &now) // a command's may be of another form
-	var told *toldBy                // the first receipts
+	var told *verdict.ToldBy        // the first receipts
 	meant, has := map[string]bool{}, map[string]bool{}
 	teller := "" // the ticket that one of those in between names
 	for _, t := range earlier {
@@ -48,24 +48,24 @@ func (j *job) alreadyTold(ctx context.Context, e evidence, facts json.RawMessage
 		if err != nil {
 			return nil, fmt.Errorf("cannot read what was told earlier: %w", err)
 		}
-		before, err := evidenceOf(t)
-		if err != nil || !before.has(e) {
+		before, err := verdict.EvidenceOf(t)
+		if err != nil || !before.Has(e) {
 			break // or an agent of another kind assessed it: nobody knows what was there
 		}
-		var then assessFacts
+		var then verdict.AssessFacts
 		_ = json.Unmarshal(t.Steps[client.StepAssess].Facts, &then)
 		if n := t.Notification; n != nil {
 			for name := range t.Delivery {
 				meant[name] = true
 			}
-			if n.At.Before(oldest) || worse(e, before) || newReason(now, then) {
+			if n.At.Before(oldest) || verdict.Worse(e, before) || verdict.NewReason(now, then) {
 				break
 			}
 			for name, d := range t.Delivery {
 				has[name] = has[name] || d.Status == client.DeliverySent
 			}
-			if wasTold(t) && told == nil {
-				told = &toldBy{Ticket: t.ID, At: n.At, Repeat: inDays(repeat)}
+			if verdict.WasTold(t) && told == nil {
+				told = &verdict.ToldBy{Ticket: t.ID, At: n.At, Repeat: inDays(repeat)}
 			}
 			if then.ToldBy == nil {
 				break
@@ -145,44 +145,4 @@ func inDays(d strict.Duration) string {
 		return fmt.Sprintf("%dd", d/day)
 	}
 	return d.String()
-}
-
-// has says whether all findings that are known now were there before.
-func (e evidence) has(now evidence) bool {
-	if e.digest == now.digest {
-		return true
-	}
-	if now.left > 0 {
-		return false // some are not listed, so nothing tells whether they are new
-	}
-	known := map[string]bool{}
-	for _, f := range e.findings {
-		known[identity(f)] = true
-	}
-	return !slices.ContainsFunc(now.findings, func(f findings.Finding) bool { return !known[identity(f)] })
-}
-
-// worse says whether something is graver now than it was before.
-func worse(now, before evidence) bool {
-	known := map[string]findings.Finding{}
-	for _, f := range before.findings {
-		known[identity(f)] = f
-	}
-	return now.KEV && !before.KEV || now.MaxCVSS > before.MaxCVSS || slices.ContainsFunc(now.findings, func(f findings.Finding) bool {
-		old, ok := known[identity(f)]
-		return ok && graver(f, old)
-	})
-}
-
-// graver says whether a finding has become more severe.
-func graver(now, before findings.Finding) bool {
-	return slices.Index(client.Severities(), now.Severity) > slices.Index(client.Severities(), before.Severity) || now.CVSS > before.CVSS ||
-		now.KEV && !before.KEV
-}
-
-// newReason says whether a part of the condition holds that did not hold then.
-func newReason(now, then assessFacts) bool {
-	return slices.ContainsFunc(now.Parts, func(p judged) bool {
-		return p.Holds && !slices.ContainsFunc(then.Parts, func(q judged) bool { return q.Holds && q.Condition == p.Condition })
-	})
 }

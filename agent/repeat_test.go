@@ -17,6 +17,7 @@ import (
 
 	"github.com/picketd/picket/agent/findings"
 	"github.com/picketd/picket/agent/plain"
+	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -115,11 +116,11 @@ func TestPeopleAreToldAgainOfWhatIsNew(t *testing.T) {
 					old.ticket.Notification = &client.Notification{At: at}
 					old.ticket.Delivery = map[string]client.Delivery{"ops": {Status: s.status}}
 				} else if got.State == client.StateHighRiskFound {
-					addition, err := plain.JSON(map[string]any{"told_by": toldBy{Ticket: told}})
+					addition, err := plain.JSON(map[string]any{"told_by": verdict.ToldBy{Ticket: told}})
 					if err != nil {
 						t.Fatal(err)
 					}
-					if got.Facts, err = merged(got.Facts, addition); err != nil {
+					if got.Facts, err = verdict.Merged(got.Facts, addition); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -134,7 +135,7 @@ func TestPeopleAreToldAgainOfWhatIsNew(t *testing.T) {
 				t.Fatal(err)
 			}
 			by := ""
-			if f := decoded[assessFacts](t, got.Facts); f.ToldBy != nil {
+			if f := decoded[verdict.AssessFacts](t, got.Facts); f.ToldBy != nil {
 				by = f.ToldBy.Ticket
 			}
 			if want := c.by; by != want && by != "web-01/"+want || (want == "") != (got.State == client.StateHighRiskFound) {
@@ -150,7 +151,7 @@ func TestWhatIsOpenIsToldAgain(t *testing.T) {
 	const config = "[notification]\nrepeat = \"7d\"\n"
 	a := findings.Finding{ID: "CVE-2021-44228", Severity: "critical", CVSS: 10}
 	redis := time.Now().Add(-1000 * time.Hour)
-	ticket := func(task string, days int, by *toldBy, delivery map[string]client.Delivery) client.Ticket {
+	ticket := func(task string, days int, by *verdict.ToldBy, delivery map[string]client.Delivery) client.Ticket {
 		j := jobOn(t, "", a)
 		got, err := j.assess(t.Context())
 		if err != nil {
@@ -161,7 +162,7 @@ func TestWhatIsOpenIsToldAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Facts, err = merged(got.Facts, addition); err != nil {
+			if got.Facts, err = verdict.Merged(got.Facts, addition); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -173,7 +174,7 @@ func TestWhatIsOpenIsToldAgain(t *testing.T) {
 	}
 	sent, dead := client.Delivery{Status: client.DeliverySent}, client.Delivery{Status: client.DeliveryDead}
 	first := ticket("t0", 2, nil, map[string]client.Delivery{"ops": sent, "mail": dead, "gone": dead})
-	second := ticket("t1", 1, &toldBy{Ticket: "web-01/t0", Open: []string{"mail"}}, map[string]client.Delivery{"mail": sent})
+	second := ticket("t1", 1, &verdict.ToldBy{Ticket: "web-01/t0", Open: []string{"mail"}}, map[string]client.Delivery{"mail": sent})
 	for name, c := range map[string]struct {
 		past  past
 		state string
@@ -182,7 +183,7 @@ func TestWhatIsOpenIsToldAgain(t *testing.T) {
 		"one channel is open":            {past{first}, client.StateHighRiskFound, []string{"mail"}},
 		"it was told since":              {past{second, first}, client.StateFinished, nil},
 		"by this host's clock, long ago": {past{ticket("t0", 6, nil, map[string]client.Delivery{"ops": sent})}, client.StateFinished, nil},
-		"the other is too old":           {past{ticket("t1", 1, &toldBy{Ticket: "web-01/t0", On: []string{"ops"}}, map[string]client.Delivery{"mail": sent}), ticket("t0", 8, nil, map[string]client.Delivery{"ops": sent})}, client.StateHighRiskFound, []string{"ops"}},
+		"the other is too old":           {past{ticket("t1", 1, &verdict.ToldBy{Ticket: "web-01/t0", On: []string{"ops"}}, map[string]client.Delivery{"mail": sent}), ticket("t0", 8, nil, map[string]client.Delivery{"ops": sent})}, client.StateHighRiskFound, []string{"ops"}},
 		"too long ago":                   {past{ticket("t0", 8, nil, map[string]client.Delivery{"ops": sent})}, client.StateHighRiskFound, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/agent/verdict"
 )
 
 // quietFor is how long a report without an end of its own must not have been written to, to be taken for whole.
@@ -79,10 +80,10 @@ func (j *job) belongs(written time.Time, r findings.Report) error {
 		oldest, than = time.Now().Add(-time.Duration(age)), "max_age"
 	}
 	if made.Before(oldest) {
-		return fmt.Errorf("it is of %s, and older than %s", made.UTC().Format(moment), than)
+		return fmt.Errorf("it is of %s, and older than %s", made.UTC().Format(verdict.TimeForm), than)
 	}
 	if foreign := r.Foreign(j.ticket.Asset); len(foreign) > 0 {
-		return fmt.Errorf("it is of another asset: it says %s", briefList(foreign, 3))
+		return fmt.Errorf("it is of another asset: it says %s", verdict.BriefList(foreign, 3))
 	}
 	return nil
 }

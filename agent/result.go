@@ -4,12 +4,15 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
+	"github.com/picketd/picket/agent/assets"
+	"github.com/picketd/picket/agent/lease"
 	"github.com/picketd/picket/agent/plain"
+	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -38,43 +41,6 @@ type Result struct {
 	MS       int64  `json:"duration_ms"`    // of the work on it here
 }
 
-// Counts sum up a run.
-type Counts struct {
-	Total    int `json:"total"`
-	Done     int `json:"done"`
-	Running  int `json:"running"`
-	Before   int `json:"before"` // of those done: by an earlier run, or another host
-	Held     int `json:"held"`   // by another
-	Later    int `json:"later"`  // to be tried later for another reason
-	Failed   int `json:"failed"`
-	Stopped  int `json:"stopped"`
-	HighRisk int `json:"high_risk"`
-
-	Began  time.Time `json:"-"`
-	Ending bool      `json:"-"` // nothing more is begun
-
-	Away      string    `json:"-"` // what the last call did not find: "Redis is away"; empty while all is there
-	AwaySince time.Time `json:"-"`
-}
-
-// add counts an asset that is settled.
-func (c *Counts) add(r Result) {
-	switch r.Outcome {
-	case Done:
-		c.Done++
-		if r.Skipped {
-			c.Before++
-		}
-	case Failed:
-		c.Failed++
-	case Stopped:
-		c.Stopped++
-	}
-	if r.HighRisk {
-		c.HighRisk++
-	}
-}
-
 // describe fills in what a ticket tells.
 func (r *Result) describe(t client.Ticket) {
 	if t.ID == "" {
@@ -82,16 +48,16 @@ func (r *Result) describe(t client.Ticket) {
 	}
 	r.Asset, r.Ticket, r.State, r.Summary = t.Asset, t.ID, t.State, t.Summary
 	assess := t.Steps[client.StepAssess]
-	r.Summary = orElse(r.Summary, assess.Summary)
-	var f assessFacts
+	r.Summary = cmp.Or(r.Summary, assess.Summary)
+	var f verdict.AssessFacts
 	_ = json.Unmarshal(assess.Facts, &f) // a command's may be of another form
 	r.HighRisk = assess.State == client.StateHighRiskFound || f.ToldBy != nil
-	r.Told = wasTold(t)
+	r.Told = verdict.WasTold(t)
 	if f.ToldBy != nil {
 		r.ToldBy = f.ToldBy.Ticket
 	}
 	if t.State == client.StateFailed {
-		r.Error = plain.Line("the ticket is FAILED: "+failed(t), 0)
+		r.Error = plain.Line("the ticket is FAILED: "+verdict.WhyFailed(t), 0)
 	}
 }
 
@@ -126,11 +92,16 @@ func (r *Result) settle(err error) (again bool) {
 			r.Error = plain.Line(fmt.Sprintf("held by host %s, pid %d, for task %s", h.Host, h.PID, h.Task), 0)
 		}
 		return true
-	case errors.Is(err, errLater), errors.Is(err, errUnavailable), isHost(err), isLost(err), transient(err):
+	case errors.Is(err, errLater), errors.Is(err, errUnavailable), isHost(err), lease.IsLost(err), lease.Transient(err):
 		r.Outcome = Held
 		return true
 	default:
 		r.Outcome = Failed
 	}
 	return false
+}
+
+// badResult is what became of a line that is no asset.
+func badResult(b assets.BadLine, task string) Result {
+	return Result{Asset: b.Text, Task: task, Outcome: Failed, Error: fmt.Sprintf("line %d %s", b.Line, b.Reason), Line: b.Line}
 }

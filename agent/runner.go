@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	cryptorand "crypto/rand"
 	"errors"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/picketd/picket/agent/again"
+	"github.com/picketd/picket/agent/assets"
+	"github.com/picketd/picket/agent/lease"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -24,7 +27,7 @@ const (
 
 // entry is an asset that is not settled.
 type entry struct {
-	asset  Asset
+	asset  assets.Asset
 	name   string // of its requests for a claim: an answer that was lost is given again
 	due    time.Time
 	tries  int // that ended with: try again
@@ -74,11 +77,11 @@ type ailing struct {
 // share it. When stopping closes, running assets finish their step and no others are begun. When ctx is done, what runs is
 // ended at once. It returns when everything is settled, given up or stopped, with Held and Stopped as what is left. The bad
 // lines of the list are reported first and count as failed. The error is a refusal that every asset would get.
-func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, assets []Asset, bad []BadLine) (Counts, error) {
+func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, assets []assets.Asset, bad []assets.BadLine) (Counts, error) {
 	r := &run{a: a, results: make(chan attempted), progress: time.Now()}
 	r.counts = Counts{Total: len(assets) + len(bad), Failed: len(bad), Began: time.Now()}
 	for _, b := range bad {
-		a.options.Report(b.Result(a.options.Task))
+		a.options.Report(badResult(b, a.options.Task))
 	}
 	for _, i := range rand.Perm(len(assets)) {
 		r.fresh = append(r.fresh, &entry{asset: assets[i], name: cryptorand.Text(), last: Result{Asset: assets[i].Name, Task: a.options.Task}})
@@ -230,7 +233,7 @@ func (r *run) ail(err error) {
 func (r *run) abandon(stopped bool) {
 	for _, e := range slices.Concat(r.later, r.fresh) {
 		if stopped {
-			e.last.Outcome, e.last.Error = Stopped, orElse(e.last.Error, errStopping.Error())
+			e.last.Outcome, e.last.Error = Stopped, cmp.Or(e.last.Error, errStopping.Error())
 			r.counts.add(e.last)
 		} else if e.last.Outcome == "" {
 			e.last.Outcome, e.last.Error = Held, r.waitsFor()
@@ -250,7 +253,7 @@ func (r *run) waitsFor() string {
 		return r.ailing.err.Error()
 	}
 	what, since := r.a.outage.now()
-	return sinceWhen(orElse(what, "the daemon takes nothing"), since)
+	return sinceWhen(cmp.Or(what, "the daemon takes nothing"), since)
 }
 
 func (r *run) tell() {
@@ -272,7 +275,7 @@ func (a *Agent) attempt(ctx context.Context, stopping <-chan struct{}, e *entry)
 		}
 		if ctx.Err() != nil {
 			err = errStopping
-		} else if transient(err) {
+		} else if lease.Transient(err) {
 			done.away = true
 		} else if isForAll(err) {
 			done.forAll = err
@@ -292,19 +295,21 @@ func (a *Agent) attempt(ctx context.Context, stopping <-chan struct{}, e *entry)
 	log := a.options.Log.With("asset", got.Claim.Asset, "task", got.Claim.Task, "token", got.Claim.Token)
 	j := &job{a: a, claim: *got.Claim, stopping: stopping, log: log}
 	j.take(got.Ticket, got.Next)
-	if j.lease, err = hold(ctx, a.client, j.claim, a.options.Heartbeat); err == nil {
+	if j.lease, err = lease.Hold(ctx, a.client, j.claim, a.options.Heartbeat); err != nil {
+		err = blame(err)
+	} else {
 		err = j.advance()
-		j.lease.end()
+		j.lease.End()
 	}
 	if ctx.Err() != nil && err != nil {
 		err = errStopping
 	}
-	if lost, ok := errors.AsType[*LostError](err); ok && lost.Reason == "" {
-		lost.Reason = WhyLost(a.client, j.claim)
+	if lost, ok := errors.AsType[*lease.LostError](err); ok && lost.Reason == "" {
+		lost.Reason = lease.WhyLost(a.client, j.claim)
 	}
 	r.describe(j.ticket)
 	r.MS = time.Since(start).Milliseconds()
-	done.lost, done.progress = isLost(err), j.recorded > 0
+	done.lost, done.progress = lease.IsLost(err), j.recorded > 0
 	if isHost(err) {
 		done.ailing = err
 	}

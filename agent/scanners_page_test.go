@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/agent/verdict"
 )
 
 // TestPageOfScannersIsRight: its configurations and conditions are taken, it has every format, and its finding is one.
@@ -37,15 +38,15 @@ func TestPageOfScannersIsRight(t *testing.T) {
 		t.Errorf("it has %d conditions", len(conditions))
 	}
 	for _, c := range conditions {
-		condition, err := newCondition(strings.ReplaceAll(c[1], `\|`, "|"), true)
+		condition, err := verdict.NewCondition(strings.ReplaceAll(c[1], `\|`, "|"), true)
 		if err != nil {
 			t.Errorf("%s: %v", c[1], err)
-		} else if wrong := condition.try(madeUpHosts()); wrong != "" {
+		} else if wrong := condition.Try(verdict.MadeUpHosts()); wrong != "" {
 			t.Errorf("%s %s", c[1], wrong)
 		}
 	}
 	one := regexp.MustCompile("(?s)```json\n(.*?)```").FindStringSubmatch(page)[1]
-	if _, err := readFindings(t.Context(), strings.NewReader(`{"findings": [`+one+`]}`)); err != nil {
+	if _, err := verdict.ReadFindings(t.Context(), strings.NewReader(`{"findings": [`+one+`]}`)); err != nil {
 		t.Error(err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/picketd/picket/agent"
+	"github.com/picketd/picket/agent/lease"
 )
 
 // child is the command that exec runs, with its warden.
@@ -110,7 +110,7 @@ func (ch *child) reap() int {
 // who is, until nobody is.
 func (ch *child) sweep(until time.Duration) {
 	for left := descendants(); len(left) > 0; left = descendants() {
-		if agent.Boottime() >= until {
+		if lease.Boottime() >= until {
 			ch.signal(unix.SIGKILL)
 		}
 		time.Sleep(10 * time.Millisecond)

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/picketd/picket/agent"
+	"github.com/picketd/picket/agent/lease"
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -245,7 +245,7 @@ func TestF8_TheDeadlineCountsFromWhenTheCallWasSent(t *testing.T) {
 	f.late = 300 * time.Millisecond
 	cl := client.New(f.socket)
 	t.Cleanup(cl.CloseIdleConnections)
-	s := agent.Look(t.Context(), cl, "c1", 0)
+	s := lease.Look(t.Context(), cl, "c1", 0)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if s.Trust.Until == 0 || s.Trust.Until > f.arrived+f.trusted {
@@ -266,11 +266,11 @@ func TestF8_TheLocalDeadlineEndsTheCommandOfASilentDaemon(t *testing.T) {
 	leader, member := e.pid("leader"), e.pid("member")
 	eventually(t, "a watch call is answered", func() bool { return f.read(func() int { return f.watched }) > 1 })
 	var silent time.Duration
-	f.change(func() { f.silent, silent = true, agent.Boottime() })
+	f.change(func() { f.silent, silent = true, lease.Boottime() })
 	e.exits(exitLost)
 	// The lock's end is at least a margin after the deadline, and what was said last was said before the silence.
-	if end := silent + f.trusted + fakeTTL/5; agent.Boottime() > end+2*time.Second || !gone(leader) || !gone(member) {
-		t.Errorf("the command outlived the lock: %s after the daemon fell silent", agent.Boottime()-silent)
+	if end := silent + f.trusted + fakeTTL/5; lease.Boottime() > end+2*time.Second || !gone(leader) || !gone(member) {
+		t.Errorf("the command outlived the lock: %s after the daemon fell silent", lease.Boottime()-silent)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/picketd/picket/agent"
+	"github.com/picketd/picket/agent/lease"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -87,7 +87,7 @@ func startFake(t *testing.T) *fakeDaemon {
 func write(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
 
 func (f *fakeDaemon) watch(w http.ResponseWriter, r *http.Request) {
-	f.change(func() { f.arrived = agent.Boottime() })
+	f.change(func() { f.arrived = lease.Boottime() })
 	timeout := time.After(fakeTTL / 3)
 	if wait, err := time.ParseDuration(r.URL.Query().Get("wait")); err == nil && wait < fakeTTL/3 {
 		timeout = time.After(wait)
@@ -97,7 +97,7 @@ func (f *fakeDaemon) watch(w http.ResponseWriter, r *http.Request) {
 		changed, silent := f.changed, f.silent
 		if !silent && (waited || f.claim.Status != client.StatusHeld) {
 			claim := f.claim
-			claim.TrustedMS = (f.trusted - agent.Boottime()%fakeRenewal).Milliseconds()
+			claim.TrustedMS = (f.trusted - lease.Boottime()%fakeRenewal).Milliseconds()
 			f.watched++
 			late := f.late
 			f.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/picketd/picket/agent"
+	"github.com/picketd/picket/agent/lease"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -38,11 +38,11 @@ func (g *guard) run(path string, argv, env []string) (int, error) {
 		g.lost = first.Lost
 		return exitLost, exitf(exitLost, "the claim on %s was lost (%s) before the command was started", g.claim.Ticket, first.Lost)
 	case first.Trust.Until == 0:
-		return 0, exitf(exitInternal, "cannot watch the claim on %s: %s", g.claim.Ticket, cmp.Or(agent.Away(first.Err), "the daemon does not answer"))
+		return 0, exitf(exitInternal, "cannot watch the claim on %s: %s", g.claim.Ticket, cmp.Or(lease.Away(first.Err), "the daemon does not answer"))
 	default:
 		g.trust = first.Trust
 	}
-	clock, err := agent.NewAlarm()
+	clock, err := lease.NewAlarm()
 	if err != nil {
 		return 0, err
 	}
@@ -60,10 +60,10 @@ func (g *guard) run(path string, argv, env []string) (int, error) {
 		signal.Notify(signals, syscall.SIGTSTP)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	sights, watched, deadline := make(chan agent.Sight), make(chan struct{}), g.trust.Until
+	sights, watched, deadline := make(chan lease.Sight), make(chan struct{}), g.trust.Until
 	go func() {
 		defer close(watched)
-		agent.Watch(ctx, g.client, g.claim.ID, deadline, sights)
+		lease.Watch(ctx, g.client, g.claim.ID, deadline, sights)
 	}()
 	defer func() {
 		cancel()
@@ -74,10 +74,10 @@ func (g *guard) run(path string, argv, env []string) (int, error) {
 
 // attend stays with the running command. After every event the deadline is looked at first: this process may have stood
 // still.
-func (g *guard) attend(ch *child, clock *agent.Alarm, signals <-chan os.Signal, sights <-chan agent.Sight) int {
+func (g *guard) attend(ch *child, clock *lease.Alarm, signals <-chan os.Signal, sights <-chan lease.Sight) int {
 	clock.Set(g.trust.Until)
 	for {
-		var s agent.Sight
+		var s lease.Sight
 		var sig os.Signal
 		select {
 		case <-ch.ended:
@@ -102,7 +102,7 @@ func (g *guard) attend(ch *child, clock *agent.Alarm, signals <-chan os.Signal, 
 			g.trust = g.trust.Later(s.Trust)
 			clock.Set(g.trust.Until)
 		}
-		now := agent.Boottime()
+		now := lease.Boottime()
 		switch {
 		case g.lost != "":
 			if now >= g.killAt {
@@ -128,11 +128,11 @@ func (g *guard) attend(ch *child, clock *agent.Alarm, signals <-chan os.Signal, 
 }
 
 // end begins to end the command. A reason that is not known, because the deadline came first, is asked for meanwhile.
-func (g *guard) end(ch *child, clock *agent.Alarm, reason string) {
-	g.killAt = g.trust.KillAt(agent.Boottime())
+func (g *guard) end(ch *child, clock *lease.Alarm, reason string) {
+	g.killAt = g.trust.KillAt(lease.Boottime())
 	ch.terminate()
 	if reason == "" {
-		reason = agent.WhyLost(g.client, g.claim)
+		reason = lease.WhyLost(g.client, g.claim)
 	}
 	g.lost = reason
 	fmt.Fprintf(g.errs, "picket: the claim on %s was lost (%s): the command is ended\n", clean(g.claim.Ticket), clean(reason))
@@ -140,10 +140,10 @@ func (g *guard) end(ch *child, clock *agent.Alarm, reason string) {
 }
 
 // look asks once what the daemon says of the claim, which may wait for the claim's end, and does not wait longer than limit.
-func (g *guard) look(limit, wait time.Duration) agent.Sight {
+func (g *guard) look(limit, wait time.Duration) lease.Sight {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	return agent.Look(ctx, g.client, g.claim.ID, wait)
+	return lease.Look(ctx, g.client, g.claim.ID, wait)
 }
 
 // forwarded are the signals that are passed on to the command and its descendants, but for those that this process was told to ignore

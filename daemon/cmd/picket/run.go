@@ -14,6 +14,8 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/picketd/picket/agent"
+	"github.com/picketd/picket/agent/assets"
+	"github.com/picketd/picket/agent/lines"
 )
 
 func runCommand() *cli.Command {
@@ -78,8 +80,8 @@ func runAction(c *cli.Context) error {
 // runCheck says all that is wrong with the configuration and with the list. A line that is no asset is a warning: it keeps a run from
 // none of the others.
 func runCheck(c *cli.Context) error {
-	err := agentError(agent.CheckConfig(c.String("config"), agent.NewLogger(c.App.ErrWriter, nil)))
-	var list agent.List
+	err := agentError(agent.CheckConfig(c.String("config"), lines.NewLogger(c.App.ErrWriter, nil)))
+	var list assets.List
 	if c.IsSet("assets") {
 		var unread error
 		if list, unread = readList(c); err == nil {
@@ -98,7 +100,7 @@ func runCheck(c *cli.Context) error {
 }
 
 // runList returns what is to be worked on.
-func runList(c *cli.Context) (list agent.List, task string, err error) {
+func runList(c *cli.Context) (list assets.List, task string, err error) {
 	if n := c.Int("parallel"); n < 1 || n > 1000 {
 		return list, "", usagef(c, "--parallel takes 1 to 1000")
 	}
@@ -114,14 +116,14 @@ func runList(c *cli.Context) (list agent.List, task string, err error) {
 		if err != nil {
 			return list, "", err
 		}
-		if reason := agent.CheckAsset(asset); reason != "" {
+		if reason := assets.Check(asset); reason != "" {
 			return list, "", exitf(exitData, "the asset %q %s", asset, reason)
 		}
-		if agent.IsNetwork(asset) {
+		if assets.IsNetwork(asset) {
 			return list, "", exitf(exitData, "%s is a network: write it into a list, where it stands for its addresses: echo %s | %s --assets - --task %s",
 				asset, asset, c.Command.HelpName, task)
 		}
-		list.Assets = []agent.Asset{{Name: asset}}
+		list.Assets = []assets.Asset{{Name: asset}}
 		return list, task, checkTask(task)
 	}
 	if _, err := positionals(c, 0); err != nil {
@@ -138,7 +140,7 @@ func runList(c *cli.Context) (list agent.List, task string, err error) {
 }
 
 // readList reads what --assets names.
-func readList(c *cli.Context) (list agent.List, err error) {
+func readList(c *cli.Context) (list assets.List, err error) {
 	in, file := c.App.Reader, c.String("assets")
 	if file != "-" {
 		f, err := os.Open(file)
@@ -148,7 +150,7 @@ func readList(c *cli.Context) (list agent.List, err error) {
 		defer f.Close()
 		in = f
 	}
-	if list, err = agent.ReadList(in); err != nil {
+	if list, err = assets.Read(in); err != nil {
 		return list, exitf(exitData, "%s: %v", file, err)
 	}
 	return list, nil
@@ -156,13 +158,13 @@ func readList(c *cli.Context) (list agent.List, err error) {
 
 // checkTask refuses a task that the daemon would refuse for each asset.
 func checkTask(task string) error {
-	if reason := agent.CheckTask(task); reason != "" {
+	if reason := assets.CheckTask(task); reason != "" {
 		return exitf(exitData, "the task %q %s", task, reason)
 	}
 	return nil
 }
 
-func runAssets(c *cli.Context, config agent.Config, list agent.List, task string) error {
+func runAssets(c *cli.Context, config agent.Config, list assets.List, task string) error {
 	socket, err := filepath.Abs(c.String("socket"))
 	if err != nil {
 		return fmt.Errorf("cannot tell the socket's path: %w", err)

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/picketd/picket/agent"
+	"github.com/picketd/picket/agent/assets"
+	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -92,7 +94,7 @@ func TestRunSaysWhyATicketIsFailed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if words := strings.Join(agent.Why(ticket).Words, "\n"); !strings.Contains(words, "People are being told (ops: pending") {
+	if words := strings.Join(verdict.Why(ticket).Words, "\n"); !strings.Contains(words, "People are being told (ops: pending") {
 		t.Errorf("it is explained by\n%s", words)
 	}
 	if _, err := cl.Discard(t.Context(), "web-01", "w48", "ops", "nobody reads it"); err != nil {
@@ -106,7 +108,7 @@ func TestRunSaysWhyATicketIsFailed(t *testing.T) {
 	if ticket, err = cl.Ticket(t.Context(), "web-01", "w48"); err != nil {
 		t.Fatal(err)
 	}
-	if words := strings.Join(agent.Why(ticket).Words, "\n"); !strings.Contains(words, "People were not told (ops: discarded") {
+	if words := strings.Join(verdict.Why(ticket).Words, "\n"); !strings.Contains(words, "People were not told (ops: discarded") {
 		t.Errorf("it is explained by\n%s", words)
 	}
 }
@@ -138,14 +140,14 @@ func TestRunWritesAnAssetAsTheDaemonDoes(t *testing.T) {
 		"192.0.2.07", "192.0.2.7:443", "2001:DB8:0::1", "[2001:db8::1]", "[2001:db8::1]:443", "[192.0.2.7]", "FE80::1%Eth0", "::ffff:192.0.2.7", "http://A/", "a.", "-.-", "a b",
 	} {
 		want, err := canonicalAsset(s)
-		if got := agent.CanonicalAsset(s); err != nil || got != want {
+		if got := assets.Canonical(s); err != nil || got != want {
 			t.Errorf("%q is %q here and %q for the daemon, %v", s, got, want, err)
 		}
 	}
 	for r := rune(0x20); r < 0x20000; r++ {
 		s := "a" + string(r) + "b"
-		if _, err := canonicalAsset(s); (err == nil) != (agent.CheckAsset(s) == "") {
-			t.Errorf("%q is refused by one of run and daemon: %v, %q", s, err, agent.CheckAsset(s))
+		if _, err := canonicalAsset(s); (err == nil) != (assets.Check(s) == "") {
+			t.Errorf("%q is refused by one of run and daemon: %v, %q", s, err, assets.Check(s))
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/picketd/picket/agent"
+	"github.com/picketd/picket/agent/lines"
 )
 
 // logger logs to standard error: words for people above the line of progress, else to the journal or as JSON. On a terminal only
@@ -20,7 +20,7 @@ func (o *runOutput) logger() *slog.Logger {
 	if o.terminal {
 		return slog.New(wordsHandler{w: o.errs, least: slog.LevelWarn})
 	}
-	return agent.NewLogger(o.c.App.ErrWriter, o.log)
+	return lines.NewLogger(o.c.App.ErrWriter, o.log)
 }
 
 // wordsHandler writes records as lines for people, beside those of the assets. It leaves out what concerns one asset and is no

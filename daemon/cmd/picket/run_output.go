@@ -21,6 +21,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"github.com/picketd/picket/agent"
+	"github.com/picketd/picket/agent/lines"
 )
 
 // onSignals closes stopping at the first INT, TERM or HUP, of which it tells, and ends ctx at the second. A terminal that goes
@@ -60,11 +61,11 @@ func onSignals(parent context.Context, tell func()) (ctx context.Context, stoppi
 type runOutput struct {
 	c        *cli.Context
 	json     bool
-	results  *agent.Queue // of lines to standard output
-	log      *agent.Queue // of all else, to standard error; on a terminal both are one
+	results  *lines.Queue // of lines to standard output
+	log      *lines.Queue // of all else, to standard error; on a terminal both are one
 	errs     io.Writer
 	terminal bool            // standard error is one
-	progress *agent.Progress // nil without a terminal that can write a line anew
+	progress *lines.Progress // nil without a terminal that can write a line anew
 	single   bool            // one asset, by its name: its line is all
 	lists    runLists
 
@@ -73,14 +74,14 @@ type runOutput struct {
 }
 
 func newRunOutput(c *cli.Context) *runOutput {
-	out := &runOutput{c: c, json: c.Bool("json") || !isTerminal(c.App.Writer), single: !c.IsSet("assets"), results: agent.NewQueue(), terminal: isTerminal(c.App.ErrWriter)}
+	out := &runOutput{c: c, json: c.Bool("json") || !isTerminal(c.App.Writer), single: !c.IsSet("assets"), results: lines.NewQueue(), terminal: isTerminal(c.App.ErrWriter)}
 	out.log = out.results
 	if !isTerminal(c.App.Writer) || !out.terminal {
-		out.log = agent.NewQueue()
+		out.log = lines.NewQueue()
 	}
 	out.errs = out.log.Writer(c.App.ErrWriter)
 	if out.terminal && os.Getenv("TERM") != "dumb" {
-		out.progress = agent.NewProgress(out.errs, func() int { return terminalWidth(c.App.ErrWriter) })
+		out.progress = lines.NewProgress(out.errs, func() int { return terminalWidth(c.App.ErrWriter) })
 		out.errs = out.progress
 	}
 	return out
@@ -199,7 +200,7 @@ func runLine(r agent.Result) string {
 
 func (o *runOutput) counts(c agent.Counts) {
 	if o.progress != nil {
-		o.progress.Show(c)
+		o.progress.Show(func(most int) string { return c.Line(time.Now(), most) })
 	}
 }
 

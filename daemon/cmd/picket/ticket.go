@@ -17,7 +17,7 @@ import (
 	"github.com/mattn/go-runewidth"
 	"github.com/urfave/cli/v2"
 
-	"github.com/picketd/picket/agent"
+	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -75,7 +75,7 @@ func ticketShow(c *cli.Context) error {
 		return err
 	}
 	if c.Bool("why") {
-		why := agent.Why(t)
+		why := verdict.Why(t)
 		return answer(c, why, func(w io.Writer) {
 			for _, line := range why.Words {
 				fmt.Fprintln(w, clean(line))

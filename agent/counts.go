@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/picketd/picket/agent/plain"
+)
+
+// Counts sum up a run.
+type Counts struct {
+	Total    int `json:"total"`
+	Done     int `json:"done"`
+	Running  int `json:"running"`
+	Before   int `json:"before"` // of those done: by an earlier run, or another host
+	Held     int `json:"held"`   // by another
+	Later    int `json:"later"`  // to be tried later for another reason
+	Failed   int `json:"failed"`
+	Stopped  int `json:"stopped"`
+	HighRisk int `json:"high_risk"`
+
+	Began  time.Time `json:"-"`
+	Ending bool      `json:"-"` // nothing more is begun
+
+	Away      string    `json:"-"` // what the last call did not find: "Redis is away"; empty while all is there
+	AwaySince time.Time `json:"-"`
+}
+
+// add counts an asset that is settled.
+func (c *Counts) add(r Result) {
+	switch r.Outcome {
+	case Done:
+		c.Done++
+		if r.Skipped {
+			c.Before++
+		}
+	case Failed:
+		c.Failed++
+	case Stopped:
+		c.Stopped++
+	}
+	if r.HighRisk {
+		c.HighRisk++
+	}
+}
+
+// Line sums up a run that goes on, in at most so many columns if that is more than none. Where there is no room, what matters
+// least is left out: what was done before, what counts nothing, what runs, and what others hold.
+func (c Counts) Line(now time.Time, most int) string {
+	parts := []segment{{fmt.Sprintf("%d of %d done", c.Done, c.Total), 0}}
+	if c.Before > 0 {
+		parts = append(parts, segment{fmt.Sprintf(" (%d before)", c.Before), 4})
+	}
+	for _, k := range []struct {
+		n    int
+		what string
+		rank int
+	}{{c.Running, "running", 2}, {c.Held, "held elsewhere", 1}, {c.Failed, "failed", 0}, {c.HighRisk, "high risk", 0}} {
+		if k.n == 0 {
+			k.rank = 3
+		}
+		parts = append(parts, segment{fmt.Sprintf(", %d %s", k.n, k.what), k.rank})
+	}
+	if c.Later > 0 {
+		parts = append(parts, segment{fmt.Sprintf(", %d to be tried later", c.Later), 1})
+	}
+	settled := c.Done + c.Failed + c.Stopped
+	switch worked := settled - c.Before; {
+	case c.Away != "":
+		parts = slices.Insert(parts, 0, segment{sinceWhen(c.Away, c.AwaySince) + ": ", 0})
+	case worked > 0 && settled < c.Total && !c.Ending:
+		left := now.Sub(c.Began) / time.Duration(worked) * time.Duration(c.Total-settled)
+		parts = append(parts, segment{", about " + plain.About(left) + " left", 0})
+	}
+	line := ""
+	for rank := 4; rank >= 0; rank-- {
+		if line = join(parts, rank); most <= 0 || len(line) <= most {
+			return line
+		}
+	}
+	return line[:most]
+}
+
+// segment is a piece of the line of progress. Those with the highest rank are left out first.
+type segment struct {
+	text string
+	rank int
+}
+
+func join(parts []segment, rank int) string {
+	var b strings.Builder
+	for _, p := range parts {
+		if p.rank <= rank {
+			b.WriteString(p.text)
+		}
+	}
+	return b.String()
+}
+
+func (c Counts) done() string {
+	done := fmt.Sprintf("%d of %d done", c.Done, c.Total)
+	if c.Before > 0 {
+		done += fmt.Sprintf(" (%d before)", c.Before)
+	}
+	return done
+}
+
+// sinceWhen says since when something is so, in this machine's zone.
+func sinceWhen(what string, since time.Time) string {
+	if since.IsZero() {
+		return what
+	}
+	return what + " since " + since.Local().Format(time.TimeOnly)
+}
+
+// Sentence sums up a run that has ended.
+func (c Counts) Sentence(now time.Time) string {
+	said := fmt.Sprintf("%s, %d at high risk, %d failed", c.done(), c.HighRisk, c.Failed)
+	if c.Held > 0 {
+		said += fmt.Sprintf(", %d held elsewhere", c.Held)
+	}
+	if c.Later > 0 {
+		said += fmt.Sprintf(", %d put off", c.Later)
+	}
+	if c.Stopped > 0 {
+		said += fmt.Sprintf(", %d not done because the run was ended", c.Stopped)
+	}
+	said += ", in " + plain.About(now.Sub(c.Began))
+	if c.Away != "" {
+		said += "; " + sinceWhen(c.Away, c.AwaySince)
+	}
+	return said
+}
+
+// NothingDone says whether all of a list was done before, so that this run examined nothing.
+func (c Counts) NothingDone() bool { return c.Total > 0 && c.Before == c.Total }

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// callTimeout bounds one call. What the daemon does of one that was given up, it answers as replayed the next time.
+const callTimeout = 10 * time.Second
+
+// errSilent says that the daemon, or what runs before it in the kernel, took a call and did not answer. It may be frozen.
+var errSilent = fmt.Errorf("%w: it takes calls and has not answered one for %s", client.ErrUnreachable, callTimeout)
+
+// Call makes one call.
+func Call(ctx context.Context, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, errSilent)
+	defer cancel()
+	err := call(ctx)
+	if err != nil && errors.Is(context.Cause(ctx), errSilent) {
+		return errSilent
+	}
+	return err
+}
+
+// Transient says whether an error of the API passes by itself: the daemon restarts or is gone for a while, or its Redis is, or the
+// user has too much under way.
+func Transient(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, fs.ErrPermission) {
+		return false
+	}
+	if _, ok := errors.AsType[*LostError](err); ok {
+		return false
+	}
+	p, ok := errors.AsType[*client.Problem](err)
+	if !ok {
+		return true // a connection that broke, or could not be made
+	}
+	switch p.Code {
+	case client.StoreUnavailable, client.OutboxUnavailable, client.Draining, client.TooManyClaims, client.TooManyCalls, client.Internal:
+		return true
+	}
+	return false
+}
+
+// IsLost says whether an error means that the claim is gone.
+func IsLost(err error) bool {
+	if _, ok := errors.AsType[*LostError](err); ok {
+		return true
+	}
+	p, ok := errors.AsType[*client.Problem](err)
+	return ok && isLostCode(p.Code)
+}
+
+// isLostCode says whether a code means that the claim is not the caller's any more.
+func isLostCode(c client.Code) bool {
+	return c == client.ClaimLost || c == client.ClaimNotFound || c == client.StaleToken
+}
+
+// Away names what could not be asked: the daemon, its Redis or its outbox. It is empty where an error is none of that.
+func Away(err error) string {
+	if !Transient(err) {
+		return ""
+	}
+	p, answered := errors.AsType[*client.Problem](err)
+	switch {
+	case !answered && (errors.Is(err, errSilent) || errors.Is(err, client.ErrNoAnswer)):
+		return "the daemon does not answer"
+	case !answered:
+		return "the daemon is away"
+	case p.Code == client.StoreUnavailable:
+		return "Redis is away"
+	case p.Code == client.OutboxUnavailable:
+		return "the daemon's outbox is away"
+	case p.Code == client.Draining:
+		return "the daemon is stopping"
+	}
+	return ""
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package lease
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// LostError says that a claim can no longer be relied upon. It is the cause with which the work under it is cancelled.
+type LostError struct {
+	Reason string // empty when the deadline came first; see WhyLost
+
+	KillAt time.Duration // on CLOCK_BOOTTIME: until then what runs under the claim must be gone
+}
+
+// Error says why.
+func (e *LostError) Error() string { return fmt.Sprintf("the claim was lost (%s)", e.Reason) }
+
+// Lease keeps a claim alive, and cancels the work under it before anyone else can hold the lock.
+type Lease struct {
+	ctx    context.Context // done when the claim cannot be relied upon; its cause is then a *LostError
+	cancel context.CancelCauseFunc
+	ended  sync.WaitGroup
+	until  atomic.Int64 // on CLOCK_BOOTTIME: when the work must have moved, or it hangs
+}
+
+// moveSlack is what the work on a claim may take beside what it says that it expects: calls that are repeated while the daemon
+// or Redis is away, and commands that are slow to end.
+const moveSlack = FollowFor + time.Minute
+
+// Expect says that the work will move within that time. Without it no sign of life goes out any more, so that a claim does not
+// outlive work that hangs.
+func (l *Lease) Expect(within time.Duration) { l.until.Store(int64(Boottime() + within + moveSlack)) }
+
+// Context is done when the claim cannot be relied upon; its cause is then a *LostError.
+func (l *Lease) Context() context.Context { return l.ctx }
+
+// Lost says whether the lease ended because the claim cannot be relied upon.
+func (l *Lease) Lost() bool {
+	_, ok := errors.AsType[*LostError](context.Cause(l.ctx))
+	return ok
+}
+
+// firstLook bounds the call that tells when the trust in a new claim ends.
+const firstLook = 5 * time.Second
+
+// Hold begins a lease. A sign of life goes out three times in a heartbeat.
+func Hold(parent context.Context, cl *client.Client, claim client.Claim, heartbeat time.Duration) (*Lease, error) {
+	ctx, cancel := context.WithTimeout(parent, firstLook)
+	first := Look(ctx, cl, claim.ID, 0) // the answer to a claim does not tell when the trust began
+	cancel()
+	switch {
+	case first.Lost != "":
+		return nil, &LostError{Reason: first.Lost}
+	case first.Trust.Until == 0:
+		return nil, &LostError{Reason: cmp.Or(Away(first.Err), "the daemon does not answer")}
+	}
+	alarm, err := NewAlarm()
+	if err != nil {
+		return nil, err
+	}
+	l := &Lease{}
+	l.Expect(0)
+	l.ctx, l.cancel = context.WithCancelCause(parent)
+	sights := make(chan Sight)
+	l.ended.Go(func() { Watch(l.ctx, cl, claim.ID, first.Trust.Until, sights) })
+	l.ended.Go(func() {
+		defer alarm.Stop()
+		l.attend(alarm, first.Trust, sights)
+	})
+	l.ended.Go(func() { l.beat(cl, claim.ID, heartbeat/3) })
+	return l, nil
+}
+
+// attend follows what the daemon says. After every event the deadline is looked at first: this process may have stood still.
+func (l *Lease) attend(alarm *Alarm, trust client.Trust, sights <-chan Sight) {
+	for {
+		alarm.Set(trust.Until)
+		var s Sight
+		select {
+		case <-l.ctx.Done():
+			return
+		case seen, ok := <-sights:
+			if !ok {
+				sights = nil
+			}
+			s = seen
+		case <-alarm.C:
+		}
+		lost := s.Lost
+		now := Boottime()
+		switch {
+		case lost != "", now >= trust.Until:
+			l.cancel(&LostError{lost, trust.KillAt(now)})
+			return
+		case s.Released: // by the work itself: it may go on without it
+			return
+		}
+		trust = trust.Later(s.Trust)
+	}
+}
+
+// End ends the lease, not the claim.
+func (l *Lease) End() {
+	l.cancel(context.Canceled)
+	l.ended.Wait()
+}
+
+// beat gives a sign of life every so often, as long as the work moves. What comes of it is not its matter: the watch sees it.
+func (l *Lease) beat(cl *client.Client, id string, every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.ctx.Done():
+			return
+		case <-tick.C:
+			if int64(Boottime()) > l.until.Load() {
+				continue
+			}
+			call, cancel := context.WithTimeout(l.ctx, every)
+			_, _ = cl.Heartbeat(call, id)
+			cancel()
+		}
+	}
+}
+
+// FollowFor is how long a call is repeated that meets a daemon which restarts, or a Redis that is away. A claim is lost sooner,
+// unless its lock is renewed meanwhile.
+const FollowFor = 2 * time.Minute

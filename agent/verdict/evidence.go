@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package verdict
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/agent/plain"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// Fitting cuts a list to a number of bytes as JSON, and tells how many were left out. Where there is no room for all, there is
+// none for their links.
+func Fitting(all []findings.Finding, room int) (list []findings.Finding, omitted int) {
+	if list, omitted = filling(all, room); omitted == 0 {
+		return list, 0
+	}
+	bare := slices.Clone(all)
+	for i := range bare {
+		bare[i].URL = ""
+	}
+	return filling(bare, room)
+}
+
+func filling(all []findings.Finding, room int) (list []findings.Finding, omitted int) {
+	for i, f := range all {
+		b, err := plain.JSON(f)
+		if room -= len(b) + 1; err != nil || room < 0 {
+			return all[:i], len(all) - i
+		}
+	}
+	return slices.Clip(append([]findings.Finding{}, all...)), 0
+}
+
+// identity is what makes a finding the same in the next scan.
+func identity(f findings.Finding) string { return f.Identity() }
+
+// digest tells whether two scans found the same, in any order.
+func digest(all []findings.Finding) string {
+	ids := make([]string, len(all))
+	for i, f := range all {
+		ids[i] = identity(f)
+	}
+	slices.Sort(ids)
+	h := sha256.New()
+	for _, id := range slices.Compact(ids) {
+		fmt.Fprintf(h, "%d:%s", len(id), id)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// Evidence is all that a ticket knows when it is assessed. It is read from the ticket's facts alone, so that whoever takes
+// over decides the same.
+type Evidence struct {
+	Figures
+	asset, task string
+	Findings    []findings.Finding
+	left        int      // findings that are not among findings, or stand there without what intelligence knows of them
+	Omitted     []string // CVEs that findings do not name
+	Unlisted    int      // further ones, of which only the number is known
+	unasked     int      // CVEs for which intelligence was not asked, although it was asked for others
+	Digest      string
+	notes       []string    // what the scanner says that its findings leave open
+	intel       *IntelFacts // nil when the step was left out
+}
+
+// EvidenceOf reads a ticket.
+func EvidenceOf(t client.Ticket) (Evidence, error) {
+	e := Evidence{asset: t.Asset, task: t.Task}
+	step, ok := t.Steps[client.StepVuln]
+	if !ok {
+		return e, errors.New("the step vuln is not recorded")
+	}
+	f, err := readVulnFacts(step.Facts)
+	if err != nil {
+		return e, fmt.Errorf("cannot use the recorded facts of vuln: %w", err)
+	}
+	e.Figures, e.Findings, e.Digest, e.notes = f.Figures, f.Findings, f.Digest, f.Notes
+	e.left, e.Omitted, e.Unlisted = f.Omitted, append(f.OmittedCVEs.list(), f.OmittedIDs...), f.Unlisted
+	if step, ok := t.Steps[client.StepIntel]; ok {
+		facts, err := ReadIntelFacts(step.Facts)
+		if err != nil {
+			return e, fmt.Errorf("cannot use the recorded facts of intel: %w", err)
+		}
+		e.take(facts)
+	}
+	return e, nil
+}
+
+// take adds what intelligence knows: more of what was found, and what nobody had found before. Nothing gets less grave by it.
+func (e *Evidence) take(facts IntelFacts) {
+	e.intel = &facts
+	place := func(f findings.Finding) string {
+		return f.ID + "\x00" + f.Package + "\x00" + f.Location + "\x00" + f.Title
+	}
+	at := map[string]int{}
+	for i, f := range e.Findings {
+		at[place(f)] = i
+	}
+	e.Findings = slices.Clone(e.Findings)
+	var fresh []findings.Finding
+	for _, f := range facts.Findings {
+		i, known := at[place(f)]
+		if !known {
+			fresh = append(fresh, f)
+			e.Figures.take(f)
+			continue
+		}
+		e.weigh(f)
+		old := e.Findings[i]
+		if slices.Index(client.Severities(), old.Severity) > slices.Index(client.Severities(), f.Severity) {
+			f.Severity = old.Severity
+		}
+		f.CVSS, f.EPSS, f.KEV = max(f.CVSS, old.CVSS), max(f.EPSS, old.EPSS), f.KEV || old.KEV
+		f.FixedIn, f.URL = cmp.Or(f.FixedIn, old.FixedIn), cmp.Or(f.URL, old.URL)
+		*e.of(old.Severity)--
+		*e.of(f.Severity)++
+		e.Findings[i] = f
+	}
+	if len(fresh) > 0 {
+		e.Findings, e.Digest = append(e.Findings, fresh...), e.Digest+digest(fresh)
+		findings.Sort(e.Findings)
+	}
+	e.left += facts.Omitted
+	e.graver(facts.said)
+	e.left = max(e.left, e.Count-len(e.Findings))
+	exploited(e.Findings, facts.KEVIDs)
+	e.unasked = len(e.Omitted) + e.Unlisted
+	if facts.Unchecked != nil {
+		e.unasked = *facts.Unchecked
+	}
+}
+
+// Brief names the worst findings.
+func (e Evidence) Brief() string {
+	if len(e.Findings) == 0 {
+		return e.sentence()
+	}
+	worst := plain.Line(e.Findings[0].ID, 0)
+	if worst == "" {
+		worst = plain.Line(e.Findings[0].Title, 0)
+	}
+	if e.Count > 1 {
+		return fmt.Sprintf("%s and %d more", worst, e.Count-1)
+	}
+	return worst
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package verdict
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// Explanation says why a ticket stands where it stands: what was decided, from which inputs.
+type Explanation struct {
+	Ticket   string          `json:"ticket"`
+	State    string          `json:"state"`
+	HighRisk *bool           `json:"high_risk"` // null when it was not assessed, or by a command that does not say
+	Decision json.RawMessage `json:"decision"`  // the facts of assess, null when there are none
+	Words    []string        `json:"words"`     // the same for people, line by line
+}
+
+// TimeForm is how a time is written for people, with its zone.
+const TimeForm = "2006-01-02 15:04:05 MST"
+
+// Why explains a ticket from what is recorded in it.
+func Why(t client.Ticket) Explanation {
+	x := Explanation{Ticket: t.ID, State: t.State, Words: []string{}}
+	say := func(format string, args ...any) {
+		x.Words = append(x.Words, strings.TrimRight(fmt.Sprintf(format, args...), " "))
+	}
+	for _, name := range []string{client.StepOnline, client.StepVuln, client.StepIntel} {
+		if s, ok := t.Steps[name]; ok {
+			say("%s: %s, recorded by %s at %s", name, cmp.Or(s.Summary, s.State), s.Host, s.At.UTC().Format(TimeForm))
+		}
+	}
+	step, ok := t.Steps[client.StepAssess]
+	if !ok {
+		say("Nothing has been assessed: the ticket is %s.", t.State)
+		if t.Failure != nil {
+			say("The step %s failed: %s", t.Failure.Step, t.Failure.Error)
+		}
+		return x
+	}
+	x.Decision = step.Facts
+	var f AssessFacts
+	if err := json.Unmarshal(step.Facts, &f); err != nil || f.Condition == "" {
+		high := step.State == client.StateHighRiskFound || f.ToldBy != nil
+		x.HighRisk = &high
+		say("assess: decided by a command: %s %s", step.State, step.Summary)
+	} else {
+		x.HighRisk = &f.HighRisk
+		f.explain(say)
+	}
+	if by := f.ToldBy; by != nil {
+		again := "People were not told again"
+		if len(by.Open) > 0 {
+			again = "People were told again only by " + BriefList(by.Open, 5) + ", where nobody had got it"
+		}
+		say("%s: %s told them the same at %s, and it is not repeated for %s.", again, by.Ticket, by.At.UTC().Format(TimeForm), by.Repeat)
+	}
+	if n := t.Notification; n != nil {
+		said := "People were not told"
+		switch {
+		case WasTold(t):
+			said = "People were told"
+		case hasDelivery(t, client.DeliveryPending, client.DeliverySending, client.DeliveryUnknown, client.DeliveryParked):
+			said = "People are being told"
+		}
+		say("%s (%s), %s, accepted at %s: %s", said, deliveries(t), n.Severity, n.At.UTC().Format(TimeForm), n.Title)
+	}
+	if t.State == client.StateFailed {
+		say("The ticket is FAILED: %s", WhyFailed(t))
+	}
+	return x
+}
+
+func (f AssessFacts) explain(say func(string, ...any)) {
+	verdict := "The risk is not high, because this does not hold"
+	if f.HighRisk {
+		verdict = "The risk is high, because this holds"
+	}
+	say("%s: %s", verdict, f.Condition)
+	for _, p := range f.Parts {
+		sign := "no "
+		if p.Holds {
+			sign = "yes"
+		}
+		say("  %s  %s", sign, p.words())
+	}
+	in := f.Inputs
+	say("It was decided from %s: %d critical, %d high, %d medium, %d low, %d info, %d of unknown severity; max_cvss %s.",
+		plural(in.Count, "finding"), in.Critical, in.High, in.Medium, in.Low, in.Info, in.Unknown, num(in.MaxCVSS))
+	if in.TopCVSS < in.MaxCVSS {
+		say("That max_cvss is the lowest of a severity: no scanner gave a score as high.")
+	}
+	if f.Left > 0 {
+		say("The list had no room for the least severe: %d of %s are not in it; the figures count them.", f.Left, plural(in.Count, "finding"))
+	}
+	switch i := f.Intel; {
+	case !i.Used:
+		say("Intelligence was not asked: %s.", i.Skipped)
+	case i.KEVDate == "" && i.EPSSDate == "":
+		say("Intelligence was asked by a command.")
+	default:
+		var asked []string
+		if i.KEVDate != "" {
+			asked = append(asked, "KEV of "+i.KEVDate)
+		}
+		if i.EPSSDate != "" {
+			asked = append(asked, "EPSS of "+i.EPSSDate)
+		}
+		say("Intelligence was asked: %s.", strings.Join(asked, ", "))
+		if len(i.Old) > 0 {
+			say("It was old then: %s.", BriefList(i.Old, 2))
+		}
+	}
+	if f.Intel.Unchecked > 0 {
+		say("%d CVEs of the least severe findings could not be asked for.", f.Intel.Unchecked)
+	}
+	for _, one := range f.Findings {
+		score := ""
+		if one.CVSS > 0 {
+			score = "CVSS " + num(one.CVSS) + " "
+		}
+		mend := ""
+		if one.FixedIn != "" {
+			mend = ", fixed in " + one.FixedIn
+		}
+		say("  %s %s %s%s%s %s", one.ID, one.Severity, score, cmp.Or(one.Package, one.Location), mend, one.URL)
+	}
+}
+
+func plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + one + "s"
+}
