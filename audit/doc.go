@@ -8,9 +8,15 @@
 //	refusals.go   what one user's refused calls take of it
 //	marks.go      which numbers the journal took
 //	sink.go       the journal, and JSON lines
+//	verify.go     which numbers are missing, and what accounts for them
+//	journal.go    records out of the journal
+//	read.go       records out of lines, and whom to believe
+//	filter.go     which records are wanted
 //	record.go     a record, its fields and its sentence
+//	span.go       rows of numbers
 //	kinds.go      every kind: its id, priority and sentence
 //	event.go      what engine, sockapi and daemon hand over
 //
-// Docs/audit.md and packaging/picket.catalog are held against the kinds and the fields by tests.
+// A column of the audit is a field of Record or Event with the tag journal, and a row in docs/audit.md. A kind is a constant, a row in
+// meanings, one in docs/audit.md and a text in packaging/picket.catalog. Tests hold these against each other.
 package audit

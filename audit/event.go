@@ -20,9 +20,9 @@ type Event struct {
 	Channel string `json:"channel,omitempty" journal:"PICKET_CHANNEL"`
 	Call    string `json:"call,omitempty" journal:"PICKET_CALL"` // the API's name for the call, empty for what no call did
 	Code    string `json:"code,omitempty" journal:"PICKET_CODE"` // of a refusal
+	Reason  string `json:"reason,omitempty" journal:"PICKET_REASON"`
 	Host    string `json:"host,omitempty" journal:"PICKET_HOST"` // a label; empty: this one
 	Agent   string `json:"-"`                                    // pid/uid of who made the call, or of the claim that was lost
-	Reason  string `json:"reason,omitempty" journal:"PICKET_REASON"`
 }
 
 // Caller is who makes a call, as the audit tells it. It sees to it that a call leaves one record.

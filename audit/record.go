@@ -42,7 +42,7 @@ const Identifier = "picket"
 func newRecord(e Event, run string, seq int64, lost []span) *Record {
 	r := &Record{
 		Time: time.Now(), Priority: e.priority(), ID: meanings[e.Kind].id, Identifier: Identifier, Run: run, Seq: seq, Event: e,
-		Dropped: spans(lost), lost: lost,
+		Dropped: strings.Join(texts(lost), " "), lost: lost,
 	}
 	if e.Task != "" {
 		r.Ticket = e.Asset + "/" + e.Task
@@ -82,22 +82,36 @@ var columns = func() (all []column) {
 	return all
 }()
 
+// text is what a field says; empty when it says nothing.
+func (c column) text(r *Record) string {
+	switch f := reflect.ValueOf(r).Elem().FieldByIndex(c.at); {
+	case f.IsZero():
+		return ""
+	case f.Kind() == reflect.String:
+		return f.String()
+	case f.CanInt():
+		return strconv.FormatInt(f.Int(), 10)
+	}
+	return r.Time.UTC().Format(plain.Moment)
+}
+
+// set reads what text wrote. What cannot be read says nothing.
+func (c column) set(r *Record, text string) {
+	switch f := reflect.ValueOf(r).Elem().FieldByIndex(c.at); {
+	case f.Kind() == reflect.String:
+		f.SetString(text)
+	case f.CanInt():
+		n, _ := strconv.ParseInt(text, 10, 64)
+		f.SetInt(n)
+	default:
+		r.Time, _ = time.Parse(time.RFC3339Nano, text)
+	}
+}
+
 // fields hands over those that say something, by their names.
 func (r *Record) fields(put func(name, value string)) {
-	v := reflect.ValueOf(r).Elem()
 	for _, c := range columns {
-		var text string
-		switch f := v.FieldByIndex(c.at); f.Kind() {
-		case reflect.String:
-			text = f.String()
-		case reflect.Int, reflect.Int64:
-			if n := f.Int(); n != 0 {
-				text = strconv.FormatInt(n, 10)
-			}
-		default:
-			text = r.Time.UTC().Format(plain.Moment)
-		}
-		if text != "" {
+		if text := c.text(r); text != "" {
 			put(c.name, text)
 		}
 	}

@@ -6,11 +6,10 @@ package audit
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // lines are what was written; they can be read meanwhile.
@@ -54,36 +53,20 @@ func has(r, want map[string]string) bool {
 	return true
 }
 
-// wantNumbered demands that the records of one run are numbered from 1 without a gap but for those that a record tells of.
-func wantNumbered(t *testing.T, records []map[string]string) (dropped []int64) {
+// wantNumbered demands that the records of one run are numbered from 1 without a gap but for those that a record tells of, which it
+// returns.
+func wantNumbered(t *testing.T, text string) (dropped []string) {
 	t.Helper()
-	seen := map[int64]bool{}
-	var last int64
-	for _, r := range records {
-		seq, err := strconv.ParseInt(r["PICKET_SEQ"], 10, 64)
-		if err != nil || seq <= last {
-			t.Errorf("after number %d comes %q", last, r["PICKET_SEQ"])
+	v := NewVerifier(time.Time{}, true)
+	for r, err := range NewReader(func(err error) { t.Error(err) }).Lines(strings.NewReader(text), "the records") {
+		if err != nil {
+			t.Fatal(err)
 		}
-		seen[seq], last = true, seq
-		for span := range strings.FieldsSeq(r["PICKET_DROPPED"]) {
-			first, end, many := strings.Cut(span, "-")
-			if !many {
-				end = first
-			}
-			from, _ := strconv.ParseInt(first, 10, 64)
-			to, _ := strconv.ParseInt(end, 10, 64)
-			for n := from; n <= to; n++ {
-				dropped = append(dropped, n)
-			}
-		}
-		if r["PICKET_RUN"] != records[0]["PICKET_RUN"] || r["PICKET_RUN"] == "" {
-			t.Errorf("record %d is of run %q, the first of %q", seq, r["PICKET_RUN"], records[0]["PICKET_RUN"])
-		}
+		v.Add(r)
 	}
-	for n := int64(1); n <= last; n++ {
-		if seen[n] == slices.Contains(dropped, n) {
-			t.Errorf("number %d: there is %v, told as dropped %v", n, seen[n], !seen[n])
-		}
+	runs := v.Runs()
+	if len(runs) != 1 || !runs[0].Whole() {
+		t.Fatalf("the records are not whole: %+v\n%s", runs, text)
 	}
-	return dropped
+	return runs[0].Dropped
 }

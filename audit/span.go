@@ -19,11 +19,49 @@ func (s span) String() string {
 	return fmt.Sprintf("%d-%d", s.first, s.last)
 }
 
-// spans are several, with a space between.
-func spans(all []span) string {
-	texts := make([]string, len(all))
-	for i, s := range all {
-		texts[i] = s.String()
+// texts are rows of numbers, each in its form.
+func texts(all []span) []string {
+	s := make([]string, len(all))
+	for i, one := range all {
+		s[i] = one.String()
 	}
-	return strings.Join(texts, " ")
+	return s
+}
+
+// parseSpans reads what String makes, several with a space between; what cannot be read tells of nothing.
+func parseSpans(s string) (all []span) {
+	for one := range strings.FieldsSeq(s) {
+		first, last, many := strings.Cut(one, "-")
+		if !many {
+			last = first
+		}
+		from, err1 := strconv.ParseInt(first, 10, 64)
+		to, err2 := strconv.ParseInt(last, 10, 64)
+		if err1 == nil && err2 == nil && from <= to {
+			all = append(all, span{from, to})
+		}
+	}
+	return all
+}
+
+// without takes what others hold out of a row of numbers.
+func (n span) without(others []span) (left []span) {
+	left = []span{n}
+	for _, o := range others {
+		var next []span
+		for _, l := range left {
+			if o.last < l.first || o.first > l.last {
+				next = append(next, l)
+				continue
+			}
+			if l.first < o.first {
+				next = append(next, span{l.first, o.first - 1})
+			}
+			if o.last < l.last {
+				next = append(next, span{o.last + 1, l.last})
+			}
+		}
+		left = next
+	}
+	return left
 }

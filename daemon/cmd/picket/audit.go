@@ -4,8 +4,13 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +19,7 @@ import (
 	"github.com/mattn/go-runewidth"
 	"github.com/urfave/cli/v2"
 
-	"github.com/picketd/picket/sockapi/client"
+	"github.com/picketd/picket/audit"
 )
 
 func auditCommand() *cli.Command {
@@ -40,73 +45,80 @@ func auditCommand() *cli.Command {
 	}
 }
 
-// auditFilter says which records are wanted; what is empty does not matter.
-type auditFilter struct {
-	asset, ticket, pid, uid, code string
-	refused                       bool
-	since                         time.Time
-}
-
-func (f *auditFilter) matches(e *auditEntry) bool {
-	return (f.asset == "" || e.Asset == f.asset) && (f.ticket == "" || e.Ticket == f.ticket) &&
-		(f.pid == "" || e.AgentPID != nil && strconv.Itoa(*e.AgentPID) == f.pid) &&
-		(f.uid == "" || e.AgentUID != nil && strconv.FormatUint(uint64(*e.AgentUID), 10) == f.uid) &&
-		(f.code == "" || e.Code == f.code) &&
-		(!f.refused || e.Event == "refusals" || e.Event == "refused" && (e.Code != string(client.LockHeld) || f.code != "")) && !e.Time.Before(f.since)
-}
-
-// fields are what journalctl is to look for, so that it need not hand over all.
-func (f *auditFilter) fields() []string {
-	fields := []string{"SYSLOG_IDENTIFIER=picket"}
-	for _, m := range [][2]string{{"ASSET", f.asset}, {"TICKET", f.ticket}, {"AGENT_PID", f.pid}, {"AGENT_UID", f.uid}, {"CODE", f.code}} {
-		if m[1] != "" {
-			fields = append(fields, "PICKET_"+m[0]+"="+m[1])
-		}
-	}
-	if f.refused {
-		fields = append(fields, "PICKET_EVENT=refused", "PICKET_EVENT=refusals")
-	}
-	return fields
-}
-
 func showAudit(c *cli.Context) error {
 	if _, err := positionals(c, 0); err != nil {
 		return err
 	}
-	filter, err := auditFilterOf(c, time.Now())
+	filter, err := auditFilter(c, time.Now())
 	if err != nil {
 		return err
 	}
 	ctx, stop := untilSignal(c.Context)
 	defer stop()
-	log := newAuditLog(c.App.ErrWriter)
-	read := func(each func(*auditEntry) error) error {
-		defer log.tellStrangers()
-		if c.IsSet("file") {
-			return log.readFile(c, c.String("file"), each)
+	reader := audit.NewReader(func(err error) {
+		fmt.Fprintf(c.App.ErrWriter, "picket: passed over a record, %s\n", clean(err.Error()))
+	})
+	records := reader.Journal(ctx, &filter, c.Bool("follow"))
+	if name := c.String("file"); name == "-" {
+		records = reader.Lines(c.App.Reader, "standard input")
+	} else if name != "" {
+		f, err := os.Open(name)
+		if err != nil {
+			return exitf(exitData, "cannot read the records: %v", err)
 		}
-		return log.readJournal(ctx, &filter, c.Bool("follow"), each)
+		defer f.Close()
+		records = reader.Lines(f, name)
+	}
+	read := func(each func(*audit.Record) error) error {
+		defer tellStrangers(c.App.ErrWriter, reader)
+		for r, err := range records {
+			if err != nil {
+				return unreadable(err)
+			}
+			if err := each(r); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	if c.Bool("verify") {
-		err = auditVerify(c, filter.since, read)
+		err = verifyAudit(c, filter.Since, read)
 	} else {
 		show := auditPrinter(c)
-		err = read(func(e *auditEntry) error {
-			if !filter.matches(e) {
+		err = read(func(r *audit.Record) error {
+			if !filter.Matches(r) {
 				return nil
 			}
-			return show(e)
+			return show(r)
 		})
 	}
-	if err == nil && log.bad > 0 && c.IsSet("file") {
-		return exitf(exitData, "%s not be read", plural(log.bad, "record could", "records could"))
+	if err == nil && reader.Bad > 0 && c.IsSet("file") {
+		return exitf(exitData, "%s not be read", plural(reader.Bad, "record could", "records could"))
 	}
 	return err
 }
 
-// auditFilterOf reads the flags, and refuses those that do not go together.
-func auditFilterOf(c *cli.Context, now time.Time) (f auditFilter, err error) {
-	f.refused, f.code = c.Bool("refused"), strings.ToUpper(c.String("code"))
+// unreadable is with which code the command ends that cannot read its records.
+func unreadable(err error) error {
+	switch {
+	case errors.Is(err, audit.ErrDenied):
+		return exitf(exitNoPerm, "%v", err)
+	case errors.Is(err, audit.ErrNoJournal):
+		return exitf(exitUnavailable, "%v", err)
+	}
+	return exitf(exitData, "%v", err)
+}
+
+// tellStrangers says whose records were left out.
+func tellStrangers(w io.Writer, r *audit.Reader) {
+	for _, uid := range slices.Sorted(maps.Keys(r.Strangers)) {
+		fmt.Fprintf(w, "picket: left out %s of uid %s, who is not the daemon\n", plural(r.Strangers[uid], "record", "records"), clean(uid))
+	}
+}
+
+// auditFilter reads the flags, and refuses those that do not go together.
+func auditFilter(c *cli.Context, now time.Time) (f audit.Filter, err error) {
+	f.Refused, f.Like.Code = c.Bool("refused"), strings.ToUpper(c.String("code"))
 	if c.Bool("follow") && (c.Bool("verify") || c.IsSet("file")) {
 		return f, usagef(c, "--follow goes neither with --verify nor with --file")
 	}
@@ -119,7 +131,7 @@ func auditFilterOf(c *cli.Context, now time.Time) (f auditFilter, err error) {
 		}
 	}
 	if asset := c.String("asset"); c.IsSet("asset") {
-		if f.asset, err = canonicalAsset(asset); err != nil {
+		if f.Like.Asset, err = canonicalAsset(asset); err != nil {
 			return f, exitf(exitData, "--asset: %v", err)
 		}
 	}
@@ -132,18 +144,19 @@ func auditFilterOf(c *cli.Context, now time.Time) (f auditFilter, err error) {
 		if err != nil {
 			return f, exitf(exitData, "--ticket: %v", err)
 		}
-		f.ticket = asset + ticket[i:]
+		f.Like.Ticket = asset + ticket[i:]
 	}
 	if c.IsSet("agent") {
-		f.pid, f.uid, _ = strings.Cut(c.String("agent"), "/")
-		for _, n := range []string{f.pid, f.uid} {
-			if _, err := strconv.ParseUint(n, 10, 32); n != "" && err != nil || f.pid+f.uid == "" {
+		pid, uid, _ := strings.Cut(c.String("agent"), "/")
+		f.Like.AgentPID, f.Like.AgentUID = json.Number(pid), json.Number(uid)
+		for _, n := range []string{pid, uid} {
+			if _, err := strconv.ParseUint(n, 10, 32); n != "" && err != nil || pid+uid == "" {
 				return f, usagef(c, "--agent takes PID, PID/UID or /UID")
 			}
 		}
 	}
 	if c.IsSet("since") {
-		if f.since, err = parseSince(c.String("since"), now); err != nil {
+		if f.Since, err = parseSince(c.String("since"), now); err != nil {
 			return f, usagef(c, "--since takes a span back from now as 1h or 7d, or a time as 2026-11-29, 2026-11-29 08:00 or RFC 3339")
 		}
 	}
@@ -169,9 +182,9 @@ func parseSince(s string, now time.Time) (time.Time, error) {
 }
 
 // auditPrinter prints records as they come, so the columns have widths that do not depend on them.
-func auditPrinter(c *cli.Context) func(*auditEntry) error {
+func auditPrinter(c *cli.Context) func(*audit.Record) error {
 	if c.Bool("json") {
-		return func(e *auditEntry) error { return printJSON(c.App.Writer, e) }
+		return func(e *audit.Record) error { return printJSON(c.App.Writer, e) }
 	}
 	widths := []int{19, 15, 28, 32, 12}
 	line := func(w io.Writer, cells ...string) error {
@@ -186,57 +199,38 @@ func auditPrinter(c *cli.Context) func(*auditEntry) error {
 		return err
 	}
 	headed := false
-	return func(e *auditEntry) error {
+	return func(e *audit.Record) error {
 		if !headed {
 			headed = true
 			if err := line(c.App.Writer, "TIME", "EVENT", "TICKET", "FROM → TO", "AGENT", "WHAT"); err != nil {
 				return err
 			}
 		}
-		return line(c.App.Writer, clock(e.Time), e.Event, e.subject(), e.move(), e.agent(), e.what())
+		return line(c.App.Writer, clock(e.Time), string(e.Kind), orDash(cmp.Or(e.Ticket, e.Asset)), move(e), agentOf(e), what(e))
 	}
 }
 
-func (e *auditEntry) subject() string {
-	if e.Ticket != "" {
-		return e.Ticket
-	}
-	return orDash(e.Asset)
-}
-
-func (e *auditEntry) move() string {
-	switch {
-	case e.From == "" && e.To == "":
-		return "-"
-	case e.From == e.To:
-		return e.To
+func move(e *audit.Record) string {
+	if e.From == e.To {
+		return orDash(e.To)
 	}
 	return orDash(e.From) + " → " + orDash(e.To)
 }
 
-func (e *auditEntry) agent() string {
-	if e.AgentUID == nil {
+func agentOf(e *audit.Record) string {
+	if e.AgentUID == "" {
 		return "-"
 	}
-	uid := strconv.FormatUint(uint64(*e.AgentUID), 10)
-	if e.AgentPID == nil {
-		return "-/" + uid
-	}
-	return strconv.Itoa(*e.AgentPID) + "/" + uid
+	return orDash(e.AgentPID.String()) + "/" + e.AgentUID.String()
 }
 
 // what is the rest, in a line.
-func (e *auditEntry) what() string {
+func what(e *audit.Record) string {
 	parts := []string{e.Step, e.Channel, e.Code, e.Reason, e.Dropped}
-	if e.Event == "refused" || e.Event == "replayed" || e.Event == "unconfirmed" {
+	if e.Kind == audit.Refused || e.Kind == audit.Replayed || e.Kind == audit.Unconfirmed {
 		parts = slices.Insert(parts, 0, e.Call)
 	}
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " · ")
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
+func orDash(s string) string { return cmp.Or(s, "-") }

@@ -21,7 +21,7 @@ func verified(t *testing.T, args ...string) (code int, fates map[string]int, out
 	t.Helper()
 	code, out = picketAudit(t, append([]string{"--verify", "--json"}, args...)...)
 	var answer struct {
-		Runs []auditRun `json:"runs"`
+		Runs []audit.Run `json:"runs"`
 	}
 	if err := json.NewDecoder(strings.NewReader(out)).Decode(&answer); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -107,50 +107,4 @@ func TestG12_VerifySeesWhatTheJournalHasLost(t *testing.T) {
 			t.Errorf("exit %d: %s", code, out)
 		}
 	})
-}
-
-// TestRotationTakesOnlyWhatIsOldest: before all that is left of the daemon, and before all that is left of anybody.
-func TestRotationTakesOnlyWhatIsOldest(t *testing.T) {
-	t.Parallel()
-	day := func(d, hour int) time.Time { return time.Date(2026, 11, d, hour, 0, 0, 0, time.UTC) }
-	marks := []audit.Mark{{Run: "a", Began: day(1, 8), First: 1, Last: 9}, {Run: "b", Began: day(2, 8), First: 1, Last: 5}, {Run: "b", Began: day(2, 9), First: 6, Last: 9}, {Run: "c", Began: day(3, 8), First: 1, Last: 2}}
-	for name, c := range map[string]struct {
-		left          map[string]numbers
-		since, begins time.Time
-		rotated, gone string
-	}{
-		"whole":                          {left: map[string]numbers{"a": {1, 9}, "b": {1, 9}, "c": {1, 2}}, begins: day(1, 7)},
-		"a run":                          {left: map[string]numbers{"b": {1, 9}, "c": {1, 2}}, begins: day(2, 7), rotated: "a 1-9"},
-		"a run and a half":               {left: map[string]numbers{"b": {7, 9}, "c": {1, 2}}, begins: day(2, 9), rotated: "a 1-9 b 1-5 b 6"},
-		"all of them":                    {begins: day(4, 8), rotated: "a 1-9 b 1-5 b 6-9 c 1-2"},
-		"a run between":                  {left: map[string]numbers{"a": {1, 9}, "c": {1, 2}}, begins: day(1, 7), gone: "b 1-5 b 6-9"},
-		"an end":                         {left: map[string]numbers{"b": {1, 3}, "c": {1, 2}}, begins: day(2, 7), rotated: "a 1-9", gone: "b 4-5 b 6-9"},
-		"a run, and others' are left":    {left: map[string]numbers{"b": {1, 9}, "c": {1, 2}}, begins: day(1, 7), gone: "a 1-9"},
-		"noted a while after the record": {left: map[string]numbers{"a": {2, 9}, "b": {1, 9}, "c": {1, 2}}, begins: day(1, 8).Add(-time.Minute), rotated: "a 1"},
-		"whoever asks for a time":        {left: map[string]numbers{"c": {1, 2}}, since: day(2, 7), begins: day(3, 7), gone: "b 1-5 b 6-9"},
-	} {
-		runs, order := map[string]*auditRun{}, []*auditRun{}
-		for name, n := range c.left {
-			runs[name] = &auditRun{Run: name, First: n.first, Last: n.last}
-			order = append(order, runs[name])
-		}
-		compareMarks(runs, order, marks, c.since, c.begins)
-		var rotated, gone []string
-		for _, name := range []string{"a", "b", "c"} {
-			if r := runs[name]; r != nil {
-				for _, n := range r.rotated {
-					rotated = append(rotated, name+" "+n.String())
-				}
-				for _, n := range r.gone {
-					gone = append(gone, name+" "+n.String())
-				}
-			}
-		}
-		if got := strings.Join(rotated, " "); got != c.rotated {
-			t.Errorf("%s: rotated is %q, want %q", name, got, c.rotated)
-		}
-		if got := strings.Join(gone, " "); got != c.gone {
-			t.Errorf("%s: gone is %q, want %q", name, got, c.gone)
-		}
-	}
 }

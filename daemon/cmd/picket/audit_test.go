@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/picketd/picket/audit"
 )
 
 // auditLines are records as the daemon writes them to standard error, with another line between.
@@ -63,7 +65,7 @@ func TestG12_VerifyFindsWhatIsMissing(t *testing.T) {
 			if c.in == "" {
 				return
 			}
-			var got struct{ Runs []auditRun }
+			var got struct{ Runs []audit.Run }
 			if err := json.Unmarshal(out.Bytes(), &got); err != nil || len(got.Runs) != 1 {
 				t.Fatalf("%v: %s", err, &out)
 			}
@@ -92,19 +94,6 @@ func TestVerifyCountsEachRunByItself(t *testing.T) {
 	}
 }
 
-func TestNumbersWithoutOthers(t *testing.T) {
-	t.Parallel()
-	for others, want := range map[string]string{"": "1-9", "1-9": "", "3": "1-2 4-9", "1 9": "2-8", "0-4 6-20": "5", "2-3 3-5": "1 6-9", "10-12": "1-9"} {
-		var got []string
-		for _, n := range (numbers{1, 9}).without(parseNumbers(others)) {
-			got = append(got, n.String())
-		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("1-9 without %q is %v, want %s", others, got, want)
-		}
-	}
-}
-
 func TestSince(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 29, 12, 0, 0, 0, time.Local)
@@ -122,17 +111,6 @@ func TestSince(t *testing.T) {
 	for _, s := range []string{"", "yesterday", "-1h", "1x", "-3d"} {
 		if got, err := parseSince(s, now); err == nil {
 			t.Errorf("%q is %v", s, got)
-		}
-	}
-}
-
-// What journalctl makes of a field that cannot be printed, is too long, or stands there twice.
-func TestJournalctlsFormsOfAField(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{`"a"`: "a", `[226,128,174]`: "\u202e", `null`: "", `["b","c"]`: "b", `[[97,98],"c"]`: "ab"} {
-		var got journalText
-		if err := json.Unmarshal([]byte(in), &got); err != nil || string(got) != want {
-			t.Errorf("%s is %q, %v", in, got, err)
 		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -111,7 +112,7 @@ func picketAudit(t *testing.T, args ...string) (code int, out string) {
 }
 
 // auditEntries are what picket audit --json prints.
-func auditEntries(t *testing.T, args ...string) (entries []auditEntry) {
+func auditEntries(t *testing.T, args ...string) (entries []audit.Record) {
 	t.Helper()
 	code, out := picketAudit(t, append(args, "--json")...)
 	if i := strings.LastIndex(out, "\npicket: left out"); i >= 0 {
@@ -123,7 +124,7 @@ func auditEntries(t *testing.T, args ...string) (entries []auditEntry) {
 		t.Fatalf("exit %d: %s", code, out)
 	}
 	for line := range strings.Lines(out) {
-		var e auditEntry
+		var e audit.Record
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
@@ -174,7 +175,7 @@ func TestG12_TheJournalTellsTheStory(t *testing.T) {
 					if e.Asset != asset {
 						t.Errorf("%v: got %+v", how, e)
 					}
-					story = append(story, e.Event)
+					story = append(story, string(e.Kind))
 				}
 				if fmt.Sprint(story) != "[claimed step refused]" {
 					t.Errorf("%v tells %v", how, story)
@@ -334,7 +335,7 @@ func TestF27_AFrozenJournald(t *testing.T) {
 			return strings.Contains(out, " stopped ")
 		})
 		code, out := picketAudit(t, "--verify", "--json")
-		var verdict struct{ Runs []auditRun }
+		var verdict struct{ Runs []audit.Run }
 		if err := json.Unmarshal([]byte(out), &verdict); err != nil || code != 0 || len(verdict.Runs) != 1 || len(verdict.Runs[0].Dropped) == 0 {
 			t.Errorf("exit %d: %v\n%s", code, err, out)
 		}
