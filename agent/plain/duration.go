@@ -4,6 +4,7 @@
 package plain
 
 import (
+	"strconv"
 	"strings"
 	"time"
 )
@@ -30,4 +31,12 @@ func About(d time.Duration) string {
 		d = d.Round(time.Minute)
 	}
 	return Duration(d)
+}
+
+// Count is a number with the word that goes with it.
+func Count(n int, one, more string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + more
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/picketd/picket/agent/plain"
 )
 
 // arrange moves flags in front of the positionals, up to the first --, because the flag parser takes a flag behind a
@@ -118,7 +120,7 @@ func positionals(c *cli.Context, n int) ([]string, error) {
 	before, behind, _ := split(c)
 	args := slices.Concat(before, behind)
 	if len(args) != n {
-		return nil, usagef(c, "%s needed, not %d", plural(n, "argument is", "arguments are"), len(args))
+		return nil, usagef(c, "%s needed, not %d", plain.Count(n, "argument is", "arguments are"), len(args))
 	}
 	return args, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/mattn/go-runewidth"
 	"github.com/urfave/cli/v2"
 
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/audit"
 )
 
@@ -93,7 +94,7 @@ func showAudit(c *cli.Context) error {
 		})
 	}
 	if err == nil && reader.Bad > 0 && c.IsSet("file") {
-		return exitf(exitData, "%s not be read", plural(reader.Bad, "record could", "records could"))
+		return exitf(exitData, "%s not be read", plain.Count(reader.Bad, "record could", "records could"))
 	}
 	return err
 }
@@ -112,7 +113,7 @@ func unreadable(err error) error {
 // tellStrangers says whose records were left out.
 func tellStrangers(w io.Writer, r *audit.Reader) {
 	for _, uid := range slices.Sorted(maps.Keys(r.Strangers)) {
-		fmt.Fprintf(w, "picket: left out %s of uid %s, who is not the daemon\n", plural(r.Strangers[uid], "record", "records"), clean(uid))
+		fmt.Fprintf(w, "picket: left out %s of uid %s, who is not the daemon\n", plain.Count(r.Strangers[uid], "record", "records"), clean(uid))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/audit"
 )
 
@@ -54,7 +55,7 @@ func verifyAudit(c *cli.Context, since time.Time, read func(func(*audit.Record) 
 		tellRotated(c.App.ErrWriter, runs, begins)
 	}
 	if err == nil && bad > 0 {
-		return exitf(exitFailed, "%s of the daemon %s records that nothing accounts for", plural(bad, "run", "runs"), map[bool]string{true: "lacks", false: "lack"}[bad == 1])
+		return exitf(exitFailed, "%s of the daemon %s records that nothing accounts for", plain.Count(bad, "run", "runs"), map[bool]string{true: "lacks", false: "lack"}[bad == 1])
 	}
 	return err
 }
@@ -71,7 +72,7 @@ func tellRotated(w io.Writer, runs []*audit.Run, begins time.Time) {
 	}
 	if of > 0 {
 		fmt.Fprintf(w, "picket: the journal begins at %s; %d older records, of %s of the daemon, are in it no more. That is what rotation leaves, and also who deletes the oldest files or fills the journal.\n",
-			clock(begins), records, plural(of, "run", "runs"))
+			clock(begins), records, plain.Count(of, "run", "runs"))
 	}
 }
 

@@ -13,17 +13,15 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/journal"
 	"github.com/urfave/cli/v2"
-	"golang.org/x/sys/unix"
 
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/daemon"
-	"github.com/picketd/picket/sockapi/client"
 )
 
 // stopTimeout bounds the clean stop of picket dev.
@@ -87,7 +85,7 @@ func daemonCommand() *cli.Command {
 func printGood(w io.Writer, warnings int) error {
 	good := "The configuration is good."
 	if warnings > 0 {
-		good = fmt.Sprintf("The configuration is good, with %s.", plural(warnings, "warning", "warnings"))
+		good = fmt.Sprintf("The configuration is good, with %s.", plain.Count(warnings, "warning", "warnings"))
 	}
 	_, err := fmt.Fprintln(w, good)
 	return err
@@ -228,44 +226,6 @@ func embeddedRedisCommand() *cli.Command {
 			return daemon.RunEmbeddedRedis(ctx, c.String("addr"), password)
 		},
 	}
-}
-
-// ownVersion is that of this command.
-func ownVersion() string { return daemon.Version().Version }
-
-// examined is what the configuration says, and Redis if it was asked.
-type examined struct {
-	err      error // why no daemon would start with it
-	hidden   bool  // that is because this user may not read it, or it is elsewhere
-	unwise   []string
-	socket   string
-	checks   []client.Check
-	redis    client.RedisStatus
-	warnings []string // about Redis
-}
-
-// examineConfig looks at the configuration, and with askRedis at what it names.
-func examineConfig(ctx context.Context, path string, askRedis bool) (e examined) {
-	config, err := daemon.LoadConfig(path)
-	if e.err = err; err != nil {
-		e.hidden = everyLineEnds(err.Error(), unix.EACCES) || everyLineEnds(err.Error(), unix.ENOENT)
-		return e
-	}
-	e.unwise, e.socket = config.Warnings(), config.Socket.Path
-	if askRedis {
-		e.checks, e.redis, e.warnings, e.err = config.Examine(ctx)
-	}
-	return e
-}
-
-// everyLineEnds reports whether all that is wrong is one error of the system.
-func everyLineEnds(text string, errno syscall.Errno) bool {
-	for line := range strings.SplitSeq(text, "\n") {
-		if !strings.HasSuffix(line, errno.Error()) {
-			return false
-		}
-	}
-	return true
 }
 
 func versionCommand() *cli.Command {

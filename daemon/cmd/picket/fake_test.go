@@ -31,7 +31,6 @@ type fakeDaemon struct {
 	arrived  time.Duration // when the last watch call arrived, on CLOCK_BOOTTIME
 	watched  int           // watch calls that were answered
 	released int
-	parked   bool // the outbox has what waits for a person
 }
 
 const (
@@ -57,13 +56,6 @@ func startFake(t *testing.T) *fakeDaemon {
 	mux.HandleFunc("POST /v1/claims", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusCreated)
 		write(w, client.ClaimResponse{Claim: &f.claim, Ticket: client.Ticket{ID: "web-01/w1", State: client.StateInit}})
-	})
-	mux.HandleFunc("GET /v1/outbox", func(w http.ResponseWriter, r *http.Request) {
-		list := client.IntentList{Intents: []client.Intent{}}
-		if f.parked && r.URL.Query().Get("status") == client.DeliveryParked {
-			list.Intents = append(list.Intents, client.Intent{Ticket: "web-01/w1"})
-		}
-		write(w, list)
 	})
 	mux.HandleFunc("GET /v1/claims/c1", f.watch)
 	mux.HandleFunc("DELETE /v1/claims/c1", func(w http.ResponseWriter, _ *http.Request) {

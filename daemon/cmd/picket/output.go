@@ -123,14 +123,6 @@ func shortToken(token int64) string {
 	return s
 }
 
-// plural is a number with the word that goes with it.
-func plural(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
-}
-
 func holderText(h *client.Holder) string {
 	if h == nil {
 		return "nobody"

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/picketd/picket/agent"
+	"github.com/picketd/picket/agent/plain"
 )
 
 const (
@@ -110,7 +111,7 @@ func (s reasons) lines(title string) []string {
 		lines = append(lines, "  "+one.text, "    "+names)
 	}
 	if more := len(all) - mostReasons; more > 0 {
-		lines = append(lines, "  and "+plural(more, "other reason", "other reasons"))
+		lines = append(lines, "  and "+plain.Count(more, "other reason", "other reasons"))
 	}
 	lines[0] = fmt.Sprintf("%d %s:", total, title)
 	return lines

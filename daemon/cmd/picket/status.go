@@ -4,12 +4,12 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/picketd/picket/daemon/doctor"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -37,14 +37,6 @@ func statusCommand() *cli.Command {
 	}
 }
 
-// waiting says what is on its way from this host.
-func waiting(o client.OutboxStatus) string {
-	if o.Staged+o.Ready == 0 {
-		return "nothing waits"
-	}
-	return fmt.Sprintf("%d staged, %d ready, the oldest for %s", o.Staged, o.Ready, millis(o.OldestAgeMS))
-}
-
 func printStatus(w io.Writer, s client.Status) {
 	ready := "ready"
 	if s.Draining {
@@ -61,7 +53,7 @@ func printStatus(w io.Writer, s client.Status) {
 		{"since", clock(s.StartedAt)},
 		{"lock ttl", millis(s.LockTTLMS)},
 		{"claims", strconv.Itoa(s.Claims)},
-		{"outbox", waiting(s.Outbox)},
+		{"outbox", doctor.Waiting(s.Outbox)},
 	}.print(w)
 	checks := table{{"CHECK", "OK", "ERROR"}}
 	for _, c := range s.Checks {

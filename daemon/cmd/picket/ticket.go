@@ -17,6 +17,7 @@ import (
 	"github.com/mattn/go-runewidth"
 	"github.com/urfave/cli/v2"
 
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -98,7 +99,7 @@ func printTicket(w io.Writer, t client.Ticket) {
 		head.row("summary", t.Summary)
 	}
 	if f := t.Failure; f != nil {
-		head.row("failure", fmt.Sprintf("%s: %s (%s, last at %s)", f.Step, f.Error, plural(int(f.Count), "time", "times"), clock(f.At)))
+		head.row("failure", fmt.Sprintf("%s: %s (%s, last at %s)", f.Step, f.Error, plain.Count(int(f.Count), "time", "times"), clock(f.At)))
 	}
 	if n := t.Notification; n != nil {
 		head.row("told", fmt.Sprintf("%s (%s)", n.Title, n.Severity))

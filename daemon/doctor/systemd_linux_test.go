@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Picket Authors
 
-package main
+package doctor
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,35 +55,35 @@ func TestDoctorAsksSystemd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fakeSystemd(t, c.service, c.others, "picket: lock.ttl: has no unit\nmore\n")
-			var d diagnosis
-			if running := d.service(t.Context()); running != c.running {
-				t.Errorf("running is %v", running)
+			var v visit
+			if v.service(t.Context()); v.running != c.running {
+				t.Errorf("running is %v", v.running)
 			}
-			if got := d.find("service"); !c.running && (got.Level != levelWrong || !strings.Contains(got.Found, c.says) || !strings.Contains(got.Right, c.right)) {
+			if got := v.find("service"); !c.running && (got.Level != Wrong || !strings.Contains(got.Found, c.says) || !strings.Contains(got.Right, c.right)) {
 				t.Errorf("got %+v", got)
 			}
-			if stopped := c.service == loaded+"ActiveState=inactive\nSubState=dead\nResult=success\n"; stopped && strings.Contains(d.Findings[0].Found, "it said") {
-				t.Errorf("one that has not failed said something: %+v", d.Findings)
+			if stopped := c.service == loaded+"ActiveState=inactive\nSubState=dead\nResult=success\n"; stopped && strings.Contains(v.found[0].Found, "it said") {
+				t.Errorf("one that has not failed said something: %+v", v.found)
 			}
-			if c.running && len(d.Findings) > 0 && !strings.Contains(d.Findings[0].Found, c.says) {
-				t.Errorf("got %+v", d.Findings)
+			if c.running && len(v.found) > 0 && !strings.Contains(v.found[0].Found, c.says) {
+				t.Errorf("got %+v", v.found)
 			}
 		})
 	}
 	for name, c := range map[string]struct{ others, level string }{
 		"not wanted":  {loaded + "UnitFileState=disabled\nActiveState=inactive\n", ""},
 		"well":        {loaded + "UnitFileState=enabled\nActiveState=active\nExecMainCode=1\n", ""},
-		"failed":      {loaded + "UnitFileState=enabled\nActiveState=failed\nResult=exit-code\nExecMainCode=1\nExecMainStatus=78\n", levelWrong},
-		"not running": {loaded + "UnitFileState=enabled\nActiveState=inactive\n", levelWrong},
+		"failed":      {loaded + "UnitFileState=enabled\nActiveState=failed\nResult=exit-code\nExecMainCode=1\nExecMainStatus=78\n", Wrong},
+		"not running": {loaded + "UnitFileState=enabled\nActiveState=inactive\n", Wrong},
 		"no night":    {loaded + "UnitFileState=enabled\nActiveState=active\nConditionResult=no\nConditionTimestampMonotonic=0\n", ""},
-		"no list":     {loaded + "UnitFileState=enabled\nActiveState=active\nConditionResult=no\nConditionTimestampMonotonic=1\nExecMainCode=1\n", levelWrong},
+		"no list":     {loaded + "UnitFileState=enabled\nActiveState=active\nConditionResult=no\nConditionTimestampMonotonic=1\nExecMainCode=1\n", Wrong},
 	} {
 		t.Run("nightly "+name, func(t *testing.T) {
 			fakeSystemd(t, loaded, c.others, "")
-			var d diagnosis
-			d.nightly(t.Context())
-			if got := d.find("nightly"); got.Level != c.level {
-				t.Errorf("got %+v", d.Findings)
+			var v visit
+			v.nightly(t.Context())
+			if got := v.find("nightly"); got.Level != c.level {
+				t.Errorf("got %+v", v.found)
 			}
 		})
 	}
@@ -99,9 +100,9 @@ func TestDoctorKnowsWhereSystemdListens(t *testing.T) {
 		active + "Listen=/a (Stream)\nListen=/b (Stream)\n": "systemd has it at /a and /b",
 	} {
 		fakeSystemd(t, active, others, "")
-		var d diagnosis
-		d.socket(t.Context(), gone)
-		if got := d.find("socket"); got.Level != levelWrong || !strings.Contains(got.Right, right) {
+		v := visit{c: Config{Socket: gone}}
+		v.socket(t.Context())
+		if got := v.find("socket"); got.Level != Wrong || !strings.Contains(got.Right, right) {
 			t.Errorf("%s: got %+v", others, got)
 		}
 	}
@@ -109,25 +110,22 @@ func TestDoctorKnowsWhereSystemdListens(t *testing.T) {
 
 // TestDoctorLooksForJournald where the daemon is systemd's.
 func TestDoctorLooksForJournald(t *testing.T) {
-	inJournal(t, func(t *testing.T, journal *os.Process) {
-		for _, c := range []struct {
-			service, level string
-			away           bool
-		}{
-			{"LoadState=loaded\n", "", false},
-			{"LoadState=loaded\n", levelWarning, true},
-			{"LoadState=not-found\n", "", true},
-		} {
-			if c.away {
-				_ = journal.Kill()
-				_, _ = journal.Wait()
-			}
-			fakeSystemd(t, c.service, "", "")
-			var d diagnosis
-			d.journal(t.Context())
-			if got := d.find("journal"); got.Level != c.level {
-				t.Errorf("%+v: got %+v", c, got)
-			}
+	here, away := filepath.Join(t.TempDir(), "here"), filepath.Join(t.TempDir(), "away")
+	journald, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: here, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer journald.Close()
+	for _, c := range []struct{ service, journald, level string }{
+		{"LoadState=loaded\n", here, ""},
+		{"LoadState=loaded\n", away, Warning},
+		{"LoadState=not-found\n", away, ""},
+	} {
+		fakeSystemd(t, c.service, "", "")
+		v := visit{journald: c.journald}
+		v.journal(t.Context())
+		if got := v.find("journal"); got.Level != c.level {
+			t.Errorf("%+v: got %+v", c, got)
 		}
-	})
+	}
 }

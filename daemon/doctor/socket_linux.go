@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Picket Authors
 
-package main
+package doctor
 
 import (
 	"context"
@@ -14,30 +14,29 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // socket looks at the file that agents connect to.
-func (d *diagnosis) socket(ctx context.Context, path string) {
+func (v *visit) socket(ctx context.Context) {
+	path := v.c.Socket
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		d.wrong("socket", whereSocket(ctx, path), "there is none at %s", path)
+		v.wrong("socket", whereSocket(ctx, path), "there is none at %s", path)
 		return
 	case err != nil:
-		d.wrong("socket", "its folder must let this user pass", "%v", err)
+		v.wrong("socket", "its folder must let this user pass", "%v", err)
 		return
 	case info.Mode().Type() != fs.ModeSocket:
-		d.wrong("socket", "name the daemon's socket: --socket, PICKET_SOCKET", "%s is no socket", path)
+		v.wrong("socket", "name the daemon's socket: --socket, PICKET_SOCKET", "%s is no socket", path)
 		return
 	}
 	mode := fmt.Sprintf("%s, mode %04o, of %s", path, info.Mode().Perm(), ownership(info))
 	if info.Mode()&0o002 != 0 {
-		d.warn("socket", `write socket.mode = "0660"`, "%s: every user of this host may connect", mode)
+		v.warn("socket", `write socket.mode = "0660"`, "%s: every user of this host may connect", mode)
 		return
 	}
-	d.ok("socket", "%s", mode)
+	v.ok("socket", "%s", mode)
 }
 
 // whereSocket says what would be right when nobody listens at a path.
@@ -78,11 +77,11 @@ func groupName(gid uint32) string {
 }
 
 // access says why this user was not let in.
-func (d *diagnosis) access(path string) {
+func (v *visit) access(path string) {
 	name := userName(uint32(os.Geteuid()))
 	info, err := os.Stat(path)
 	if err != nil {
-		d.wrong("access", "its folder must let this user pass", "%s may not connect: %v", name, err)
+		v.wrong("access", "its folder must let this user pass", "%s may not connect: %v", name, err)
 		return
 	}
 	gid := info.Sys().(*syscall.Stat_t).Gid
@@ -94,41 +93,11 @@ func (d *diagnosis) access(path string) {
 	case err == nil && isMember(u, gid):
 		right = "log in again: the group was given after this login (id shows what this process has)"
 	}
-	d.wrong("access", right, "%s may not connect to %s, which is of %s", name, path, ownership(info))
+	v.wrong("access", right, "%s may not connect to %s, which is of %s", name, path, ownership(info))
 }
 
 // isMember reports whether the user's entry has the group, be it that this process has not.
 func isMember(u *user.User, gid uint32) bool {
 	groups, err := u.GroupIds()
 	return err == nil && slices.Contains(groups, strconv.FormatUint(uint64(gid), 10))
-}
-
-// kernel tries what the daemon watches its agents with.
-func (d *diagnosis) kernel() {
-	fd, err := unix.PidfdOpen(os.Getpid(), 0)
-	if err != nil {
-		d.warn("kernel", "run Linux 5.3 or later, and let filters of system calls (seccomp) pass pidfd_open",
-			"pidfd_open does not work (%v): the daemon looks at /proc instead, and learns of an agent's end a little later", err)
-		return
-	}
-	_ = unix.Close(fd)
-	if err := tryPeerPidfd(); err != nil {
-		d.ok("kernel", "pidfd_open works; SO_PEERPIDFD (Linux 6.5) does not, and start times are compared instead")
-		return
-	}
-	d.ok("kernel", "pidfd_open and SO_PEERPIDFD work")
-}
-
-func tryPeerPidfd() error {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(pair[0])
-	defer unix.Close(pair[1])
-	fd, err := unix.GetsockoptInt(pair[0], unix.SOL_SOCKET, unix.SO_PEERPIDFD)
-	if err != nil {
-		return err
-	}
-	return unix.Close(fd)
 }
