@@ -182,13 +182,25 @@ func parseSince(s string, now time.Time) (time.Time, error) {
 	return time.Parse(time.RFC3339, s)
 }
 
-// auditPrinter prints records as they come, so the columns have widths that do not depend on them.
+// auditPrinter prints records as they come, so the columns have widths that do not depend on them. On a terminal that has no room
+// for all of them, what changed and why stand below.
 func auditPrinter(c *cli.Context) func(*audit.Record) error {
 	if c.Bool("json") {
 		return func(e *audit.Record) error { return printJSON(c.App.Writer, e) }
 	}
+	return auditRows(c.App.Writer, terminalWidth(c.App.Writer))
+}
+
+// auditWide is the narrowest terminal, in columns, on which a record stands on one line.
+const auditWide = 140
+
+func auditRows(w io.Writer, wide int) func(*audit.Record) error {
+	narrow := wide > 0 && wide < auditWide
 	widths := []int{19, 15, 28, 32, 12}
-	line := func(w io.Writer, cells ...string) error {
+	if narrow {
+		widths = []int{19, 12, 28}
+	}
+	line := func(cells ...string) error {
 		var b strings.Builder
 		for i, cell := range cells {
 			if cell = clean(cell); i < len(widths) {
@@ -199,15 +211,27 @@ func auditPrinter(c *cli.Context) func(*audit.Record) error {
 		_, err := fmt.Fprintln(w, strings.TrimRight(b.String(), " "))
 		return err
 	}
+	row := func(at, event, subject, move, agent, what string) error {
+		if !narrow {
+			return line(at, event, subject, move, agent, what)
+		}
+		err := line(at, event, subject, agent)
+		more := slices.DeleteFunc([]string{move, what}, func(s string) bool { return s == "" || s == "-" })
+		for _, text := range wrap(clean(strings.Join(more, " · ")), wide-foldedAt) {
+			_, failed := fmt.Fprintln(w, strings.Repeat(" ", foldedAt)+text)
+			err = cmp.Or(err, failed)
+		}
+		return err
+	}
 	headed := false
 	return func(e *audit.Record) error {
 		if !headed {
 			headed = true
-			if err := line(c.App.Writer, "TIME", "EVENT", "TICKET", "FROM → TO", "AGENT", "WHAT"); err != nil {
+			if err := row("TIME", "EVENT", "TICKET", "FROM → TO", "AGENT", "WHAT"); err != nil {
 				return err
 			}
 		}
-		return line(c.App.Writer, clock(e.Time), string(e.Kind), orDash(cmp.Or(e.Ticket, e.Asset)), move(e), agentOf(e), what(e))
+		return row(clock(e.Time), string(e.Kind), orDash(cmp.Or(e.Ticket, e.Asset)), move(e), agentOf(e), what(e))
 	}
 }
 

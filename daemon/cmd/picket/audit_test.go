@@ -194,3 +194,35 @@ func TestAuditRefusesWhatDoesNotGoTogether(t *testing.T) {
 		t.Errorf("exit %d: %s", code, &errs)
 	}
 }
+
+// TestAuditFitsTheTerminal: what changed and why stand below where there is no room beside.
+func TestAuditFitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	for wide, want := range map[int]string{
+		80: "TIME                 EVENT         TICKET                        AGENT\n    FROM → TO · WHAT\n" +
+			"2026-11-29 08:00:00  step          web-01/w48                    7/0\n    ASSET_ONLINE → VULN_CHECK_DONE · vuln\n" +
+			"2026-11-29 08:00:00  dead          web-01/w48                    -\n    ops · HTTP 400 from https://alerts.example.com/hook-of-the-team: the text is\n    too long\n" +
+			"2026-11-29 08:00:00  started       -                             -\n",
+		0: "TIME                 EVENT            TICKET                        FROM → TO                         AGENT         WHAT\n" +
+			"2026-11-29 08:00:00  step             web-01/w48                    ASSET_ONLINE → VULN_CHECK_DONE    7/0           vuln\n" +
+			"2026-11-29 08:00:00  dead             web-01/w48                    -                                 -             " +
+			"ops · HTTP 400 from https://alerts.example.com/hook-of-the-team: the text is too long\n" +
+			"2026-11-29 08:00:00  started          -                             -                                 -\n",
+	} {
+		var b strings.Builder
+		show := auditRows(&b, wide)
+		for _, r := range []audit.Record{
+			{Event: audit.Event{Kind: audit.Step, From: "ASSET_ONLINE", To: "VULN_CHECK_DONE", Step: "vuln"}, Ticket: "web-01/w48", AgentPID: "7", AgentUID: "0"},
+			{Event: audit.Event{Kind: audit.Dead, Channel: "ops", Reason: "HTTP 400 from https://alerts.example.com/hook-of-the-team: the text is too long"}, Ticket: "web-01/w48"},
+			{Event: audit.Event{Kind: audit.Started}},
+		} {
+			r.Time = time.Date(2026, 11, 29, 8, 0, 0, 0, time.Local)
+			if err := show(&r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if b.String() != want {
+			t.Errorf("within %d:\n%swant\n%s", wide, b.String(), want)
+		}
+	}
+}
