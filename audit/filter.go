@@ -17,8 +17,9 @@ type Filter struct {
 
 // Matches reports whether a record is wanted.
 func (f *Filter) Matches(r *Record) bool {
+	like, got := f.Like.value(), r.value()
 	for _, c := range columns {
-		if want := c.text(&f.Like); want != "" && want != c.text(r) {
+		if want := c.text(like); want != "" && want != c.text(got) {
 			return false
 		}
 	}

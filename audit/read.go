@@ -58,7 +58,7 @@ func decodeFields(line []byte) (map[string]journalText, error) {
 func decodeRecord(f map[string]journalText) (*Record, error) {
 	r := &Record{}
 	for _, c := range columns {
-		c.set(r, string(f[c.name]))
+		c.set(r.value(), string(f[c.name]))
 	}
 	if r.Seq < 1 {
 		return nil, fmt.Errorf("PICKET_SEQ is %q: it must be a number from 1 on", f["PICKET_SEQ"])

@@ -37,8 +37,8 @@ func TestARecordIsReadAsItWasWritten(t *testing.T) {
 		}
 		n++
 		for _, c := range columns {
-			if c.text(got) != c.text(r) {
-				t.Errorf("%s is read as %q, was %q", c.name, c.text(got), c.text(r))
+			if got, was := c.text(got.value()), c.text(r.value()); got != was {
+				t.Errorf("%s is read as %q, was %q", c.name, got, was)
 			}
 		}
 		for like, want := range map[*Record]bool{{Ticket: "a/t", AgentUID: "2"}: true, {Event: Event{Code: "D"}}: false} {

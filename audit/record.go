@@ -82,36 +82,42 @@ var columns = func() (all []column) {
 	return all
 }()
 
-// text is what a field says; empty when it says nothing.
-func (c column) text(r *Record) string {
-	switch f := reflect.ValueOf(r).Elem().FieldByIndex(c.at); {
-	case f.IsZero():
-		return ""
+// value is how a record is looked at by its columns.
+func (r *Record) value() reflect.Value { return reflect.ValueOf(r).Elem() }
+
+// text is what the field of a record says; empty when it says nothing.
+func (c column) text(r reflect.Value) string {
+	f := r.FieldByIndex(c.at)
+	switch {
 	case f.Kind() == reflect.String:
 		return f.String()
+	case f.IsZero():
+		return ""
 	case f.CanInt():
 		return strconv.FormatInt(f.Int(), 10)
 	}
-	return r.Time.UTC().Format(plain.Moment)
+	return f.Addr().Interface().(*time.Time).UTC().Format(plain.Moment)
 }
 
 // set reads what text wrote. What cannot be read says nothing.
-func (c column) set(r *Record, text string) {
-	switch f := reflect.ValueOf(r).Elem().FieldByIndex(c.at); {
+func (c column) set(r reflect.Value, text string) {
+	switch f := r.FieldByIndex(c.at); {
 	case f.Kind() == reflect.String:
 		f.SetString(text)
 	case f.CanInt():
 		n, _ := strconv.ParseInt(text, 10, 64)
 		f.SetInt(n)
 	default:
-		r.Time, _ = time.Parse(time.RFC3339Nano, text)
+		t, _ := time.Parse(time.RFC3339Nano, text)
+		f.Set(reflect.ValueOf(t))
 	}
 }
 
 // fields hands over those that say something, by their names.
 func (r *Record) fields(put func(name, value string)) {
+	v := r.value()
 	for _, c := range columns {
-		if text := c.text(r); text != "" {
+		if text := c.text(v); text != "" {
 			put(c.name, text)
 		}
 	}
