@@ -15,15 +15,11 @@ import (
 	"github.com/picketd/picket/agent/plain"
 )
 
-// What a report may take at most. Longer texts are cut, more findings are refused.
+// What a report may take at most. More is refused.
 const (
 	maxFindings = 200_000
 	maxBytes    = 128 << 20 // of all that is kept of a report while it is read
 	overhead    = 256       // bytes that one thing takes beside its texts
-	maxID       = 128       // bytes
-	maxTitle    = 200
-	maxPlace    = 512 // a package, a location
-	maxAliases  = 64
 )
 
 // collector gathers findings, those of one id at one place merged, and what else a report says.

@@ -26,10 +26,6 @@ type Finding struct {
 	apart string // what tells it from others of its id and place while an output is read, see marked
 }
 
-// severities are the words of Finding.Severity, the least severe first. One that nobody has rated may be anything, so it
-// stands before those known to be harmless.
-var severities = []string{"info", "unknown", "low", "medium", "high", "critical"}
-
 // CVEs are those among the finding's id and aliases, in capitals, each once. These are what KEV and EPSS are asked for.
 func (f Finding) CVEs() []string {
 	var all []string
@@ -40,8 +36,6 @@ func (f Finding) CVEs() []string {
 	}
 	return all
 }
-
-func rank(severity string) int { return slices.Index(severities, severity) }
 
 // Sort puts the most severe first: by severity, then those known to be exploited, then by CVSS and EPSS, and what is equal
 // in all of these by id, package, location and title.

@@ -16,9 +16,6 @@ import (
 	"github.com/picketd/picket/agent/plain"
 )
 
-// maxXMLDepth bounds how deep elements may be nested; nmap itself needs about ten.
-const maxXMLDepth = 64
-
 type nmapPort struct {
 	Protocol string `xml:"protocol,attr"`
 	ID       string `xml:"portid,attr"`

@@ -11,31 +11,6 @@ import (
 	"github.com/picketd/picket/agent/plain"
 )
 
-// nmapScript is what a script of NSE found: in tables, and the same as text.
-type nmapScript struct {
-	ID     string `xml:"id,attr"`
-	Output string `xml:"output,attr"`
-	nmapTable
-}
-
-type nmapTable struct {
-	Key   string `xml:"key,attr"`
-	Elems []struct {
-		Key  string `xml:"key,attr"`
-		Text string `xml:",chardata"`
-	} `xml:"elem"`
-	Tables []nmapTable `xml:"table"`
-}
-
-func (t nmapTable) elem(key string) string {
-	for _, e := range t.Elems {
-		if e.Key == key {
-			return e.Text
-		}
-	}
-	return ""
-}
-
 // add takes the findings of the scripts that report vulnerabilities: vulners and vulners_enterprise, and those that use
 // NSE's vulns library (ssl-heartbleed, smb-vuln-…, http-vuln-…). at is where the script looked.
 func (s nmapScript) add(at Finding, into *collector) error {
@@ -58,7 +33,7 @@ func (s nmapScript) add(at Finding, into *collector) error {
 	for _, software := range s.Tables {
 		for _, t := range software.Tables {
 			id := t.elem("id")
-			f := known(at, id, software.Key, t.elem("is_exploit") == "true")
+			f := vulnersFinding(at, id, software.Key, t.elem("is_exploit") == "true")
 			f.CVSS = parseNumber(t.elem("cvss")).within(10)
 			if kind := t.elem("type"); kind != "" && id != "" {
 				f.URL = "https://vulners.com/" + url.PathEscape(kind) + "/" + url.PathEscape(id)
@@ -71,8 +46,8 @@ func (s nmapScript) add(at Finding, into *collector) error {
 	return nil
 }
 
-// known is what vulners knows of the software at a place: a vulnerability, or that an exploit of it is published.
-func known(at Finding, id, software string, exploit bool) Finding {
+// vulnersFinding is what vulners knows of the software at a place: a vulnerability, or that an exploit of it is published.
+func vulnersFinding(at Finding, id, software string, exploit bool) Finding {
 	f := at
 	f.ID, f.Aliases = identify(id)
 	what := first(at.Package, strings.TrimPrefix(strings.TrimPrefix(software, "cpe:/a:"), "cpe:/o:"), "the software")
@@ -95,7 +70,7 @@ func (s nmapScript) text(at Finding, into *collector) error {
 			}
 			continue
 		}
-		f := known(at, strings.TrimSpace(parts[0]), software, strings.Contains(line, "*EXPLOIT*"))
+		f := vulnersFinding(at, strings.TrimSpace(parts[0]), software, strings.Contains(line, "*EXPLOIT*"))
 		score := parts[1][strings.LastIndexByte(parts[1], ' ')+1:]
 		f.CVSS, f.URL = parseNumber(score).within(10), firstLink(parts[2:]...)
 		if err := into.add(f); err != nil {

@@ -139,24 +139,4 @@ func (run *nucleiRun) add(r *nucleiResult) error {
 	return into.add(f)
 }
 
-// firstLink returns the first address that is one.
-func firstLink(s ...string) string {
-	for _, one := range s {
-		if one = link(one); one != "" {
-			return one
-		}
-	}
-	return ""
-}
-
-// first returns the first that is not empty.
-func first(s ...string) string {
-	for _, one := range s {
-		if one != "" {
-			return one
-		}
-	}
-	return ""
-}
-
 func inResult(n int, err error) error { return at("result "+strconv.Itoa(n), err) }

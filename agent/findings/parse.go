@@ -86,3 +86,16 @@ func Read(ctx context.Context, format string, r io.Reader, okExit []int) (Report
 	into.report.Findings = into.list
 	return into.report, nil
 }
+
+// canceled ends with its context what is read.
+type canceled struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c canceled) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, context.Cause(c.ctx)
+	}
+	return c.r.Read(p)
+}

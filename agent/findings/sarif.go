@@ -12,24 +12,6 @@ import (
 	"github.com/picketd/picket/agent/plain"
 )
 
-// sarifRun is what is kept of a run until it ends, for its rules may come behind its results.
-type sarifRun struct {
-	into         *collector
-	components   []component // the driver, then each extension
-	rules        int         // of all of them
-	artifacts    []string
-	results      []result
-	invocations  int
-	overrides    []override
-	left         int    // results that are for a person to decide on
-	unsuccessful bool   // an invocation calls itself so
-	failure      string // what the tool says that went wrong, although it ended well
-
-	byID           map[string]*rule // these are there when it has ended
-	byName, byGUID map[string]*component
-	levels         map[overridden]string
-}
-
 // parseSARIF reads a log of version 2.1.0.
 func parseSARIF(src *source, into *collector) error {
 	d, err := newDocument(src)
@@ -112,7 +94,7 @@ func parseRun(d *document, into *collector) error {
 	run.override()
 	kept := into.bytes - before
 	for _, r := range run.results {
-		if err := into.add(run.finding(r)); err != nil {
+		if err := into.add(run.findingOf(r)); err != nil {
 			return err
 		}
 	}

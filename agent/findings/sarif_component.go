@@ -14,28 +14,6 @@ import (
 // maxComponents bounds the extensions of one tool.
 const maxComponents = 10_000
 
-// component is what has rules: the tool's driver, or an extension of it.
-type component struct {
-	guid, name string
-	rules      []rule
-	byID       map[string]int
-	messages   map[string]string // for all its rules
-}
-
-// componentRef names a component: by its index among the extensions, its guid or its name; by nothing, it is the driver.
-type componentRef struct {
-	Index *int `json:"index"`
-	GUID  text `json:"guid"`
-	Name  text `json:"name"`
-}
-
-// ruleRef names a rule: by its id, and by its index in a component, which is -1 where none is given.
-type ruleRef struct {
-	id        string
-	index     int
-	component componentRef
-}
-
 // component reads the driver, which is component 0, or an extension.
 func (run *sarifRun) component(d *document, n int) error {
 	if n > maxComponents {
@@ -88,7 +66,7 @@ func (run *sarifRun) index() {
 
 // find returns the component that is meant, or nil.
 func (run *sarifRun) find(ref componentRef) *component {
-	switch i := index(ref.Index); {
+	switch i := sarifIndex(ref.Index); {
 	case i >= 0:
 		if i+1 < len(run.components) {
 			return &run.components[i+1]
@@ -121,6 +99,15 @@ func (run *sarifRun) rule(ref ruleRef) *rule {
 		}
 		if at := run.byID[id]; at != nil {
 			return at
+		}
+	}
+	return nil
+}
+
+func (run *sarifRun) keepMessages(all map[string]string) error {
+	for id, t := range all {
+		if err := run.into.take(id, t); err != nil {
+			return err
 		}
 	}
 	return nil

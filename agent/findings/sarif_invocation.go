@@ -41,13 +41,6 @@ type sarifInvocation struct {
 	} `json:"ruleConfigurationOverrides"`
 }
 
-// override is a rule's level in one invocation.
-type override struct {
-	rule       ruleRef
-	level      string
-	invocation int
-}
-
 // invocation refuses a run that failed, and keeps what it says of errors: after those "the results cannot be assumed to be
 // complete" (SARIF 2.1.0, appendix I).
 func (run *sarifRun) invocation(i *sarifInvocation) error {
@@ -65,7 +58,7 @@ func (run *sarifRun) invocation(i *sarifInvocation) error {
 	}
 	for _, o := range i.Overrides {
 		if o.Configuration.Level != "" {
-			ref := ruleRef{plain.Line(string(o.Rule.ID), maxID), index(o.Rule.Index), o.Rule.Component}
+			ref := ruleRef{plain.Line(string(o.Rule.ID), maxID), sarifIndex(o.Rule.Index), o.Rule.Component}
 			run.overrides = append(run.overrides, override{ref, string(o.Configuration.Level), run.invocations})
 			if err := run.into.take(ref.id); err != nil {
 				return err
@@ -103,14 +96,6 @@ func (run *sarifRun) whole() error {
 		return fmt.Errorf("it found nothing, and says that something went wrong: %s", run.failure)
 	}
 	return nil
-}
-
-// overridden is what a level of an invocation is of: a rule, or an id of which there is no rule. invocation is -1 for the worst
-// of all.
-type overridden struct {
-	rule       *rule
-	id         string
-	invocation int
 }
 
 func (run *sarifRun) override() {

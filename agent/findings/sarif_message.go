@@ -56,33 +56,6 @@ func plainMessages(all map[string]sarifText) map[string]string {
 	return texts
 }
 
-func (run *sarifRun) keepMessages(all map[string]string) error {
-	for id, t := range all {
-		if err := run.into.take(id, t); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// words are a message for people (SARIF 2.1.0, sections 3.11.5 and 3.11.7). One whose text nobody has is told by its id and
-// arguments, so that two results of a rule stay two.
-func (run *sarifRun) words(m message, of *rule, component *component) string {
-	s := m.text
-	if s == "" && m.id != "" {
-		if of != nil {
-			s, component = of.messages[m.id], &run.components[of.component]
-		}
-		if s == "" && component != nil {
-			s = component.messages[m.id]
-		}
-		if s == "" {
-			return join(append([]string{m.id}, m.arguments...)...)
-		}
-	}
-	return filled(s, m.arguments)
-}
-
 // filled puts arguments into the places {0}, {1} and so on of a text, in which {{ and }} stand for braces. A text without
 // arguments is left as it is: few tools double its braces.
 func filled(s string, arguments []string) string {

@@ -54,20 +54,6 @@ type sarifLocation struct {
 	} `json:"logicalLocations"`
 }
 
-// result is what is kept of a sarifResult at one of its locations. Indexes are -1 where there is none.
-type result struct {
-	ruleRef
-	message             message
-	pkg, fixed          string
-	level, word, unread string
-	apart               string // of the whole message
-	names               []string
-	invocation          int
-	uri, within         string
-	artifact            int
-	score               float64
-}
-
 // keep takes a result, unless it is none that counts: one that was accepted, that is gone since the baseline, or that says
 // something else than that a check failed. Each of its locations is a finding.
 func (run *sarifRun) keep(r *sarifResult) error {
@@ -86,14 +72,14 @@ func (run *sarifRun) keep(r *sarifResult) error {
 		return nil
 	}
 	kept := result{
-		ruleRef: ruleRef{plain.Line(first(string(r.RuleID), string(r.Rule.ID)), maxID), index(r.RuleIndex), r.Rule.Component},
+		ruleRef: ruleRef{plain.Line(first(string(r.RuleID), string(r.Rule.ID)), maxID), sarifIndex(r.RuleIndex), r.Rule.Component},
 		message: r.Message.message(), names: r.Properties.names(), level: plain.Line(string(r.Level), maxID),
-		invocation: index(r.Provenance.Invocation), artifact: -1,
+		invocation: sarifIndex(r.Provenance.Invocation), artifact: -1,
 	}
 	kept.score, kept.word, kept.unread = r.Properties.rated()
 	kept.apart = marked(Finding{}, append([]string{string(r.Message.Text), string(r.Message.ID)}, r.Message.Arguments...)...).apart
 	if kept.index < 0 {
-		kept.index = index(r.Rule.Index)
+		kept.index = sarifIndex(r.Rule.Index)
 	}
 	if m := trivyMessage.FindStringSubmatch(string(r.Message.Text)); m != nil {
 		kept.pkg = plain.Line(join(m[1], m[2]), maxPlace)
@@ -106,7 +92,7 @@ func (run *sarifRun) keep(r *sarifResult) error {
 		r.Locations = []sarifLocation{{}}
 	}
 	for _, l := range r.Locations {
-		at := kept.at(l)
+		at := kept.located(l)
 		run.results = append(run.results, at)
 		if err := run.into.take(append(texts, at.uri)...); err != nil {
 			return err
@@ -118,9 +104,9 @@ func (run *sarifRun) keep(r *sarifResult) error {
 	return nil
 }
 
-// at is the result at a location.
-func (r result) at(l sarifLocation) result {
-	r.uri, r.artifact = plain.Line(string(l.Physical.Artifact.URI), maxPlace), index(l.Physical.Artifact.Index)
+// located is the result at a location.
+func (r result) located(l sarifLocation) result {
+	r.uri, r.artifact = plain.Line(string(l.Physical.Artifact.URI), maxPlace), sarifIndex(l.Physical.Artifact.Index)
 	switch region := l.Physical.Region; {
 	case region.StartLine > 0 && region.StartColumn > 0:
 		r.within = fmt.Sprintf("%.0f:%.0f", region.StartLine, region.StartColumn)
@@ -154,14 +140,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-func index(i *int) int {
-	if i == nil || *i < 0 {
-		return -1
-	}
-	return *i
-}
-
-func (run *sarifRun) finding(r result) Finding {
+func (run *sarifRun) findingOf(r result) Finding {
 	at := run.rule(r.ruleRef)
 	override := run.levels[overridden{at, "", r.invocation}]
 	if at == nil {
@@ -196,4 +175,22 @@ func (run *sarifRun) finding(r result) Finding {
 		f.Title += ": " + text
 	}
 	return f
+}
+
+// words are a message for people (SARIF 2.1.0, sections 3.11.5 and 3.11.7). One whose text nobody has is told by its id and
+// arguments, so that two results of a rule stay two.
+func (run *sarifRun) words(m message, of *rule, component *component) string {
+	s := m.text
+	if s == "" && m.id != "" {
+		if of != nil {
+			s, component = of.messages[m.id], &run.components[of.component]
+		}
+		if s == "" && component != nil {
+			s = component.messages[m.id]
+		}
+		if s == "" {
+			return join(append([]string{m.id}, m.arguments...)...)
+		}
+	}
+	return filled(s, m.arguments)
 }

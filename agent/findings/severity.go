@@ -4,6 +4,7 @@
 package findings
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -52,3 +53,9 @@ func rating(score float64) string {
 	}
 	return "info"
 }
+
+// severities are the words of Finding.Severity, the least severe first. One that nobody has rated may be anything, so it
+// stands before those known to be harmless.
+var severities = []string{"info", "unknown", "low", "medium", "high", "critical"}
+
+func rank(severity string) int { return slices.Index(severities, severity) }

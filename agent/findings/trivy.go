@@ -178,7 +178,7 @@ func (t *trivy) found(target **text, take func(Finding) error) error {
 		}),
 		"Secrets": list(t.document, func(s *trivySecret) error {
 			return take(Finding{
-				ID: string(s.RuleID), Severity: string(s.Severity), Title: string(s.Title), Location: line(s.StartLine),
+				ID: string(s.RuleID), Severity: string(s.Severity), Title: string(s.Title), Location: trivyLine(s.StartLine),
 			})
 		}),
 		"Licenses": list(t.document, func(l *trivyLicense) error { return take(l.finding()) }),

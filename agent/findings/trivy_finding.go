@@ -94,7 +94,7 @@ func (m *trivyMisconfiguration) finding() Finding {
 		}
 		return string(s)
 	}
-	f := Finding{Severity: string(m.Severity), Title: given(m.Title), Location: line(m.CauseMetadata.StartLine), URL: string(m.PrimaryURL)}
+	f := Finding{Severity: string(m.Severity), Title: given(m.Title), Location: trivyLine(m.CauseMetadata.StartLine), URL: string(m.PrimaryURL)}
 	if message := given(m.Message); message != "" && message != f.Title {
 		f.Title = strings.TrimPrefix(f.Title+": "+message, ": ")
 	}
@@ -103,8 +103,8 @@ func (m *trivyMisconfiguration) finding() Finding {
 	return marked(f, string(m.Namespace), string(m.Message))
 }
 
-// line is the place of a line within a target.
-func line(n number) string {
+// trivyLine is the place of a line within a target.
+func trivyLine(n number) string {
 	if n < 1 || n > 1e9 {
 		return ""
 	}

@@ -17,6 +17,14 @@ import (
 	"github.com/picketd/picket/agent/plain"
 )
 
+// What a finding's texts may take at most, in bytes, and how many aliases it has. Longer texts are cut.
+const (
+	maxID      = 128
+	maxTitle   = 200
+	maxPlace   = 512 // a package, a location
+	maxAliases = 64
+)
+
 // text is a string; scanners write a number or null in the place of one too.
 type text string
 
@@ -39,11 +47,11 @@ type texts []string
 
 func (t *texts) UnmarshalJSON(b []byte) error {
 	if b[0] == '[' {
-		var list []text
-		if err := json.Unmarshal(b, &list); err != nil {
+		var all []text
+		if err := json.Unmarshal(b, &all); err != nil {
 			return err
 		}
-		for _, one := range list {
+		for _, one := range all {
 			*t = append(*t, string(one))
 		}
 		return nil
@@ -142,4 +150,24 @@ func versions(all []string) string {
 // join puts a space between what is not empty.
 func join(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
+}
+
+// firstLink returns the first address that is one.
+func firstLink(s ...string) string {
+	for _, one := range s {
+		if one = link(one); one != "" {
+			return one
+		}
+	}
+	return ""
+}
+
+// first returns the first that is not empty.
+func first(s ...string) string {
+	for _, one := range s {
+		if one != "" {
+			return one
+		}
+	}
+	return ""
 }
