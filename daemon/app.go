@@ -9,16 +9,13 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/picketd/picket/agent/strict"
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine"
-	"github.com/picketd/picket/notifier"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi"
 )
@@ -31,41 +28,6 @@ type Options struct {
 
 	Activated bool // the sockets come from systemd, and one that passes none is an error. Defaults to listening by itself then
 }
-
-// Daemon is the whole, wired. It starts once.
-type Daemon struct {
-	config   Config
-	output   io.Writer
-	passed   bool // the sockets must be
-	log      *slog.Logger
-	registry *prometheus.Registry
-	redis    redis.UniversalClient
-	urgent   redis.UniversalClient // for renewals and the ends of claims
-	settings *settingsWatch
-	audit    *audit.Recorder
-	run      string        // this run's random id
-	failed   chan error    // capacity 1: why the daemon cannot go on
-	beats    chan struct{} // capacity 1: the renewal loop has gone round, which systemd wants to hear
-
-	mu        sync.Mutex // guards what follows
-	phase     phase
-	startedAt time.Time
-	parts     []part // what is started, the last first to stop
-	outbox    *outbox.Store
-	engine    *engine.Engine
-	notifier  *notifier.Notifier
-	paths     []servedPath
-}
-
-// phase is where a Daemon is in its life.
-type phase int
-
-const (
-	fresh phase = iota
-	started
-	draining
-	stopped
-)
 
 // New checks the configuration, with the files that it names, and starts nothing. An ErrConfig is a matter of the
 // configuration.

@@ -9,7 +9,6 @@ import (
 	"os/user"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,30 +32,6 @@ var (
 // Validate names the keys with bad values and says what would be right, all at once, a line each. It reads the files that are
 // named. Its error is an ErrConfig.
 func (c Config) Validate() error { return strict.Located("", nil, c.check(checker{})) }
-
-// checker collects problems.
-type checker struct {
-	staleCredentials bool // those of an earlier start are here, if any
-	problems         []problem
-}
-
-// demand notes a problem with key unless ok.
-func (k *checker) demand(ok bool, key, format string, args ...any) {
-	if !ok {
-		k.problems = append(k.problems, problem{Key: key, Message: fmt.Sprintf(format, args...)})
-	}
-}
-
-// readable demands that reading the files called names went without err, but for stale credentials.
-func (k *checker) readable(err error, key string, names ...string) {
-	stale := k.staleCredentials && !slices.ContainsFunc(names, filepath.IsAbs)
-	k.demand(stale || err == nil, key, "%v", err)
-}
-
-// between demands that a duration is within its limits.
-func (k *checker) between(key string, d Duration, low, high time.Duration) {
-	k.demand(time.Duration(d) >= low && time.Duration(d) <= high, key, "is %s: write %s to %s", d, Duration(low), Duration(high))
-}
 
 func (c Config) check(k checker) []problem {
 	k.demand(c.Host != "" && len(c.Host) <= 256 && !strings.ContainsFunc(c.Host, unicode.IsControl), "host",

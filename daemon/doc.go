@@ -24,7 +24,24 @@
 // (noeviction), and again whenever they are wrong, the daemon is not ready and grants no claim: STORE_UNAVAILABLE. Claims that
 // are held go on.
 //
-// The configuration is read in two passes, because the decoder forgives too much: config_strict.go holds the document against
-// the type, then the decoder reads it, then the files *_check.go ask whether the values make sense. What is wrong is said all
-// at once, a line each, with the line of the file and what would be right. Secrets stand in files, never in Config.
+// The configuration is read in two passes, because the decoder forgives too much: config_load.go has agent/strict hold the document
+// against the type, then the files *_check.go ask whether the values make sense. What is wrong is said all at once, a line each,
+// with the line of the file and what would be right. Secrets stand in files, never in Config.
+//
+// The files, from the top down:
+//
+//	lifecycle.go                      Run, Start and Stop
+//	start.go listen.go                what is started, in order
+//	reload.go                         SIGHUP: what a restart would change
+//	app.go daemon.go                  New; the Daemon, its parts, and how they end
+//	status.go trial.go admin.go       what the socket API asks the daemon itself
+//	settings_watch.go settings.go     whether Redis may be trusted with locks
+//	socket_watch.go systemd.go        the socket's file is there; what systemd is told
+//	audit.go log.go log_journal.go    records and log, to the journal or to standard error
+//	metrics.go version.go             of the process and of the build
+//	redis.go secret.go warnings.go    connections, files with secrets, what is unwise
+//	config.go config_load.go          the configuration, and its file
+//	config_check.go redis_check.go state_check.go checker.go
+//	dev.go embedded_redis.go          picket dev
+//	examine.go                        Redis without a daemon, for the doctor
 package daemon

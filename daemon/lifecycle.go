@@ -6,40 +6,12 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 
 	"github.com/picketd/picket/audit"
 )
-
-// stopLimit is for Stop as Run calls it, whatever hangs: a restart must be over long before any claim's trust is. What has not ended
-// at its time after the stop began is cut off, as by a crash.
-const (
-	stopLimit  = 2 * time.Second
-	sendsUntil = 800 * time.Millisecond  // notifications in flight; the socket serves meanwhile
-	redisUntil = 1400 * time.Millisecond // calls that wait for Redis are told that it does not answer
-	callsUntil = 1600 * time.Millisecond // calls in flight
-	partsUntil = 1900 * time.Millisecond // all else
-)
-
-// cutGrace is what a part gets to return once its time is over.
-const cutGrace = 50 * time.Millisecond
-
-var (
-	errStarted = errors.New("the daemon was started before")
-	errSignal  = errors.New("the daemon is stopping")
-)
-
-// part is something that was started, and how it is stopped.
-type part struct {
-	name  string
-	until time.Duration // since the stop began: when it is cut off
-	stop  func(context.Context) error
-}
 
 // Run starts, tells systemd, and stops when ctx is done or the daemon cannot go on. It returns nil after a clean stop.
 func (d *Daemon) Run(ctx context.Context) error {
@@ -101,59 +73,4 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	d.phase, d.parts = stopped, nil
 	d.mu.Unlock()
 	return d.stopAll(ctx, parts)
-}
-
-// stopAll stops the last part first, and leaves each that does not end in time.
-func (d *Daemon) stopAll(ctx context.Context, parts []part) error {
-	var errs []error
-	begun := time.Now()
-	for _, p := range slices.Backward(parts) {
-		limited, cancel := context.WithDeadline(ctx, begun.Add(p.until))
-		err := p.end(limited)
-		if err != nil && limited.Err() != nil {
-			d.log.Warn("cut off what did not end in time", "part", p.name, "error", err)
-		} else if err != nil {
-			errs = append(errs, fmt.Errorf("cannot stop %s cleanly: %w", p.name, err))
-		}
-		cancel()
-	}
-	return errors.Join(errs...)
-}
-
-// end stops the part, and returns soon after ctx is done in any case.
-func (p part) end(ctx context.Context) error {
-	ended := make(chan error, 1)
-	go func() { ended <- p.stop(ctx) }()
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-	}
-	select {
-	case err := <-ended:
-		return err
-	case <-time.After(cutGrace):
-		return ctx.Err()
-	}
-}
-
-// onStop adds a part that was started.
-func (d *Daemon) onStop(name string, stop func(context.Context) error) {
-	d.onStopUntil(partsUntil, name, stop)
-}
-
-func (d *Daemon) onStopUntil(until time.Duration, name string, stop func(context.Context) error) {
-	d.parts = append(d.parts, part{name, until, stop})
-}
-
-// background runs work until the daemon stops.
-func (d *Daemon) background(name string, work func(context.Context)) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	var wait sync.WaitGroup
-	wait.Go(func() { work(ctx) })
-	d.onStop(name, func(context.Context) error {
-		cancel(errSignal)
-		wait.Wait()
-		return nil
-	})
 }

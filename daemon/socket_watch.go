@@ -17,13 +17,6 @@ import (
 // socketEvery is how often the daemon looks whether its sockets are still where agents look for them.
 const socketEvery = 5 * time.Second
 
-// servedPath is a socket as it lay at the start. A cleaner of /tmp may take it away (to systemd-tmpfiles a socket that was renamed
-// is not live), or another process may put its own there; the daemon listens on and nobody finds it.
-type servedPath struct {
-	path string
-	made fs.FileInfo
-}
-
 // servedPaths are those of the listeners. One of systemd's that cannot be seen from here is not looked after.
 func servedPaths(listeners []net.Listener, own string) (paths []servedPath) {
 	for _, l := range listeners {

@@ -203,14 +203,3 @@ func (d *Daemon) serve(context.Context) error {
 	d.onStopUntil(sendsUntil, "notifications in flight", d.notifier.Stop)
 	return nil
 }
-
-// fail notes why the daemon cannot go on; the first reason is the one.
-func (d *Daemon) fail(err error) {
-	if err == nil {
-		return
-	}
-	select {
-	case d.failed <- err:
-	default:
-	}
-}

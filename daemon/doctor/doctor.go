@@ -8,7 +8,6 @@ package doctor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"syscall"
@@ -22,34 +21,6 @@ const limit = 10 * time.Second
 
 // activationLimit is how long a call may take when systemd has the socket and runs no daemon.
 const activationLimit = time.Second
-
-// The levels of a finding.
-const (
-	OK      = "ok"
-	Warning = "warning"
-	Wrong   = "wrong"
-)
-
-// Finding is what is said about one thing.
-type Finding struct {
-	Check string `json:"check"`
-	Level string `json:"level"`
-	Found string `json:"found"`
-	Right string `json:"right"` // what would be right; empty when it is, or when Found says it too
-}
-
-// Diagnosis is all that was found. OK: a daemon answers, and nothing is wrong.
-type Diagnosis struct {
-	OK       bool      `json:"ok"`
-	Findings []Finding `json:"findings"`
-}
-
-// Config says where to look.
-type Config struct {
-	Socket   string             // the daemon's
-	File     string             // the configuration; empty: that of the running daemon, or the default one
-	Describe func(error) string // says of a call's error what would be right, too
-}
 
 // checks are gone through in this order. A check may rest on what those before it found.
 var checks = []struct {
@@ -65,19 +36,6 @@ var checks = []struct {
 	{(*visit).nightly, false},
 	{(*visit).journal, false},
 	{(*visit).kernel, false},
-}
-
-// visit is one examination.
-type visit struct {
-	c      Config
-	client *client.Client
-	found  []Finding
-
-	journald string // its socket
-
-	running  bool // as far as systemd tells
-	answered bool // the daemon did
-	pid      int  // the daemon's, when it answered
 }
 
 // Examine goes through all checks. answered says whether the daemon did, or would if this user were let in.
@@ -99,20 +57,6 @@ func Examine(ctx context.Context, c Config) (d Diagnosis, answered bool) {
 		return slices.ContainsFunc(v.found, func(f Finding) bool { return f.Level == Wrong && (check == "" || f.Check == check) })
 	}
 	return Diagnosis{OK: v.answered && !wrong(""), Findings: v.found}, v.answered || wrong("access")
-}
-
-func (v *visit) ok(check, format string, args ...any) { v.add(check, OK, "", format, args...) }
-
-func (v *visit) warn(check, right, format string, args ...any) {
-	v.add(check, Warning, right, format, args...)
-}
-
-func (v *visit) wrong(check, right, format string, args ...any) {
-	v.add(check, Wrong, right, format, args...)
-}
-
-func (v *visit) add(check, level, right, format string, args ...any) {
-	v.found = append(v.found, Finding{check, level, fmt.Sprintf(format, args...), right})
 }
 
 // daemon asks the daemon how it is, or says why it does not answer.
@@ -142,5 +86,3 @@ func (v *visit) daemon(ctx context.Context) {
 		v.wrong("daemon", "", "%s", v.c.Describe(err))
 	}
 }
-
-func localTime(t time.Time) string { return t.Local().Format(time.DateTime) }

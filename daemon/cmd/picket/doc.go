@@ -10,6 +10,9 @@
 // under exec keeps its standard output for itself. Errors are one line on standard error, "picket: …"; with --json, one that
 // the daemon answered is its problem object instead. What came from outside has its control characters escaped.
 //
+// Size. There is a file for each command, and nobody but main uses them, so they stay together though they are many. What makes
+// sense without flags, tables and exit codes is in packages of its own: daemon, daemon/doctor, agent, audit, sockapi/client.
+//
 // Exit codes. See exit.go. A ticket or an intent that is not there is 1; a claim that the daemon does not know is 124, like a
 // lost one, because ended claims are remembered for some minutes only.
 package main
