@@ -106,3 +106,19 @@ func TestPagesForHackersNameWhatThereIs(t *testing.T) {
 		}
 	}
 }
+
+// TestDocsNameFilesThatThereAre: a doc.go names files of its own folder, or by their path.
+func TestDocsNameFilesThatThereAre(t *testing.T) {
+	t.Parallel()
+	all, named := files(t), regexp.MustCompile(`[a-z0-9_/]+\.(?:go|lua)\b`)
+	for _, p := range all {
+		if path.Base(p) != "doc.go" {
+			continue
+		}
+		for _, name := range named.FindAllString(string(read(t, p)), -1) {
+			if !slices.Contains(all, name) && !slices.Contains(all, path.Join(path.Dir(p), name)) {
+				t.Errorf("%s names %s, which there is not", p, name)
+			}
+		}
+	}
+}

@@ -25,7 +25,7 @@
 // are held go on.
 //
 // The configuration is read in two passes, because the decoder forgives too much: config_load.go has agent/strict hold the document
-// against the type, then the files *_check.go ask whether the values make sense. What is wrong is said all at once, a line each,
+// against the type, then the files whose names end in _check ask whether the values make sense. What is wrong is said all at once, a line each,
 // with the line of the file and what would be right. Secrets stand in files, never in Config.
 //
 // The files, from the top down:
@@ -37,7 +37,8 @@
 //	status.go trial.go admin.go       what the socket API asks the daemon itself
 //	settings_watch.go settings.go     whether Redis may be trusted with locks
 //	socket_watch.go systemd.go        the socket's file is there; what systemd is told
-//	audit.go log.go log_journal.go    records and log, to the journal or to standard error
+//	log.go log_journal.go             the log, to the journal or to standard error
+//	audit.go                          what readers of the audit ask of a configuration
 //	metrics.go version.go             of the process and of the build
 //	redis.go secret.go warnings.go    connections, files with secrets, what is unwise
 //	config.go config_load.go          the configuration, and its file
