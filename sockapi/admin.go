@@ -11,18 +11,18 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
-func postBreak(c *call, _ nothing, b client.ReasonRequest) (answer, error) {
+func postBreak(c *call, _ noInput, b client.ReasonRequest) (answer, error) {
 	return answer{status: http.StatusNoContent}, c.api.Engine.Break(c.request.Context(), c.ticket.Asset, c.by(), b.Reason)
 }
 
-func postReopen(c *call, _ nothing, b client.ReasonRequest) (answer, error) {
+func postReopen(c *call, _ noInput, b client.ReasonRequest) (answer, error) {
 	t, err := c.api.Engine.Reopen(c.request.Context(), c.ticket, c.by(), b.Reason)
 	return ticketAnswer(t, err)
 }
 
 // postResolution makes the handler of what an administrator says about a notification.
-func postResolution(do func(Engine, context.Context, engine.Resolution) (engine.Ticket, error)) func(*call, nothing, client.ResolveRequest) (answer, error) {
-	return func(c *call, _ nothing, b client.ResolveRequest) (answer, error) {
+func postResolution(do func(Engine, context.Context, engine.Resolution) (engine.Ticket, error)) func(*call, noInput, client.ResolveRequest) (answer, error) {
+	return func(c *call, _ noInput, b client.ResolveRequest) (answer, error) {
 		c.told.Channel = b.Channel
 		return ticketAnswer(do(c.api.Engine, c.request.Context(), engine.Resolution{
 			Ticket: c.ticket, Channel: b.Channel, By: c.by(), Reason: b.Reason,
@@ -35,7 +35,7 @@ type forceQuery struct {
 	Force string `json:"force,omitempty" enum:"true,false" doc:"For administrators: end it though it is another's."`
 }
 
-func deleteClaim(c *call, q forceQuery, _ nothing) (answer, error) {
+func deleteClaim(c *call, q forceQuery, _ noInput) (answer, error) {
 	done := answer{status: http.StatusNoContent}
 	if q.Force == forceWord {
 		return done, c.api.Engine.Force(c.request.Context(), c.id, c.by())

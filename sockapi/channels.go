@@ -11,7 +11,7 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
-func postTest(c *call, _ nothing, b client.ChannelTestRequest) (answer, error) {
+func postTest(c *call, _ noInput, b client.ChannelTestRequest) (answer, error) {
 	severity := cmp.Or(b.Severity, client.SeverityInfo)
 	c.api.Logger.Info("an administrator tests a channel", "channel", c.channel, "severity", severity, "by", c.by())
 	t, err := c.api.TestChannel(c.request.Context(), c.channel, severity)

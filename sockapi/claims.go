@@ -12,7 +12,7 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
-func postClaim(c *call, _ nothing, b client.ClaimRequest) (answer, error) {
+func postClaim(c *call, _ noInput, b client.ClaimRequest) (answer, error) {
 	asset, err := engine.ParseAsset(b.Asset)
 	if err != nil {
 		return answer{}, err
@@ -48,7 +48,7 @@ type besideClaim struct {
 	Next  []client.Next `json:"next"`
 }
 
-func listClaims(c *call, _, _ nothing) (answer, error) {
+func listClaims(c *call, _, _ noInput) (answer, error) {
 	if err := Weigh(c.request.Context(), listWeight); err != nil {
 		return answer{}, err
 	}
@@ -65,7 +65,7 @@ type waitQuery struct {
 	Wait string `json:"wait,omitempty" form:"duration" max:"10m" doc:"How long to wait, at most 10m."`
 }
 
-func getClaim(c *call, q waitQuery, _ nothing) (answer, error) {
+func getClaim(c *call, q waitQuery, _ noInput) (answer, error) {
 	if q.Wait == "" {
 		return claimAnswer(c.api.Engine.GetClaim(c.id, c.peer.Owner()))
 	}
@@ -78,7 +78,7 @@ func getClaim(c *call, q waitQuery, _ nothing) (answer, error) {
 	return claimAnswer(got, err)
 }
 
-func postHeartbeat(c *call, _ nothing, _ emptyBody) (answer, error) {
+func postHeartbeat(c *call, _ noInput, _ emptyBody) (answer, error) {
 	return claimAnswer(c.api.Engine.Heartbeat(c.request.Context(), c.id, c.peer.Owner()))
 }
 

@@ -14,7 +14,7 @@ import (
 
 // decode checks a body and decodes it into the struct that into points to, whose fields are given.
 func decode(body []byte, fields []field, into any) error {
-	given, err := members(body)
+	given, err := membersOf(body)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func unknownField(name string, fields []field) string {
 }
 
 // matches tells by its first byte whether a JSON value is of a kind; the decoder looks at the rest.
-func (k kind) matches(value []byte) bool {
+func (k jsonKind) matches(value []byte) bool {
 	switch c := value[0]; k {
 	case kindString:
 		return c == '"'

@@ -15,7 +15,7 @@ import (
 type field struct {
 	name     string
 	index    int
-	kind     kind
+	kind     jsonKind
 	form     string
 	required bool
 	min, max int64 // bytes of a string, value of a number, nanoseconds of a duration; max 0: no bound
@@ -24,15 +24,15 @@ type field struct {
 	doc      string
 }
 
-// kind is the JSON type of a field.
-type kind string
+// jsonKind is the JSON type of a field.
+type jsonKind string
 
 const (
-	kindString  kind = "a string"
-	kindInteger kind = "an integer"
-	kindBool    kind = "true or false"
-	kindStrings kind = "an array of strings"
-	kindFacts   kind = "an object"
+	kindString  jsonKind = "a string"
+	kindInteger jsonKind = "an integer"
+	kindBool    jsonKind = "true or false"
+	kindStrings jsonKind = "an array of strings"
+	kindFacts   jsonKind = "an object"
 )
 
 // fieldsOf reads the tags of a request type. It panics on a type that it does not know, when the routes are laid out.
@@ -42,18 +42,18 @@ func fieldsOf(t reflect.Type) []field {
 		sf := t.Field(i)
 		name, option, _ := strings.Cut(sf.Tag.Get("json"), ",")
 		f := field{name: name, index: i, form: sf.Tag.Get("form"), required: option != "omitempty", doc: sf.Tag.Get("doc")}
-		f.min, f.max = number(sf, "minLength"), number(sf, "maxLength")
+		f.min, f.max = tagNumber(sf, "minLength"), tagNumber(sf, "maxLength")
 		switch {
 		case sf.Type == reflect.TypeFor[json.RawMessage]():
 			f.kind, f.max = kindFacts, maxFacts
 		case sf.Type == reflect.TypeFor[[]string]():
-			f.kind, f.items = kindStrings, [2]int{int(number(sf, "minItems")), int(number(sf, "maxItems"))}
+			f.kind, f.items = kindStrings, [2]int{int(tagNumber(sf, "minItems")), int(tagNumber(sf, "maxItems"))}
 		case f.form == formDuration:
-			f.kind, f.min, f.max = kindString, number(sf, "min"), number(sf, "max")
+			f.kind, f.min, f.max = kindString, tagNumber(sf, "min"), tagNumber(sf, "max")
 		case sf.Type.Kind() == reflect.String:
 			f.kind = kindString
 		case sf.Type.Kind() == reflect.Int:
-			f.kind, f.min, f.max = kindInteger, number(sf, "minimum"), number(sf, "maximum")
+			f.kind, f.min, f.max = kindInteger, tagNumber(sf, "minimum"), tagNumber(sf, "maximum")
 		case sf.Type.Kind() == reflect.Bool:
 			f.kind = kindBool
 		default:
@@ -67,8 +67,8 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
-// number reads a tag that is a number or a duration; 0 without the tag.
-func number(sf reflect.StructField, tag string) int64 {
+// tagNumber reads a tag that is a number or a duration; 0 without the tag.
+func tagNumber(sf reflect.StructField, tag string) int64 {
 	text := sf.Tag.Get(tag)
 	if text == "" {
 		return 0

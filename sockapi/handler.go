@@ -5,10 +5,10 @@ package sockapi
 
 import "reflect"
 
-// nothing is the type of a query or a body that a call does not take; emptyBody that of a body without fields, which may be left
+// noInput is the type of a query or a body that a call does not take; emptyBody that of a body without fields, which may be left
 // out.
 type (
-	nothing   struct{}
+	noInput   struct{}
 	emptyBody struct{}
 )
 
@@ -51,7 +51,7 @@ func handle[Q, B any](f func(*call, Q, B) (answer, error)) handler {
 	return h
 }
 
-func (h handler) takesBody() bool { return h.body != reflect.TypeFor[nothing]() }
+func (h handler) takesBody() bool { return h.body != reflect.TypeFor[noInput]() }
 
 // mayBeEmpty reports whether the body may be left out, as none of its fields is required.
 func (h handler) mayBeEmpty() bool {

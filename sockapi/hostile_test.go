@@ -128,7 +128,7 @@ func TestLongNumbers(t *testing.T) {
 	t.Parallel()
 	for n, ok := range map[int]bool{maxDigits: true, maxDigits + 1: false, 5000: false} {
 		for _, form := range []string{`{"facts":{"n":%s}}`, `{"facts":{"a":[1,{"n":-%.0s1,"m":%[1]s}]}}`} {
-			_, err := members([]byte(fmt.Sprintf(form, strings.Repeat("9", n))))
+			_, err := membersOf([]byte(fmt.Sprintf(form, strings.Repeat("9", n))))
 			if (err == nil) != ok {
 				t.Errorf("%d digits in %s: %v", n, form, err)
 			}

@@ -107,7 +107,7 @@ func (d describer) content(media string, t reflect.Type) map[string]*huma.MediaT
 	return map[string]*huma.MediaType{media: {Schema: d.schemas.Schema(t, true, t.Name())}}
 }
 
-var parameter = regexp.MustCompile(`\{(\w+)\}`)
+var describeParameter = regexp.MustCompile(`\{(\w+)\}`)
 
 var parameterTexts = map[string]string{
 	"id":    "The claim's id.",
@@ -117,7 +117,7 @@ var parameterTexts = map[string]string{
 }
 
 func (d describer) parameters(r route) (params []*huma.Param) {
-	for _, m := range parameter.FindAllStringSubmatch(r.path, -1) {
+	for _, m := range describeParameter.FindAllStringSubmatch(r.path, -1) {
 		params = append(params, &huma.Param{
 			Name: m[1], In: "path", Required: true, Description: parameterTexts[m[1]], Schema: &huma.Schema{Type: huma.TypeString},
 		})

@@ -42,7 +42,7 @@ func searches(status string) []search {
 	return []search{{open, outbox.Status(status)}}
 }
 
-func listIntents(c *call, q outboxQuery, _ nothing) (answer, error) {
+func listIntents(c *call, q outboxQuery, _ noInput) (answer, error) {
 	if err := Weigh(c.request.Context(), listWeight); err != nil {
 		return answer{}, err
 	}
@@ -80,7 +80,7 @@ func (c *call) decided(ctx context.Context, in outbox.Intent, status outbox.Stat
 	return true
 }
 
-func getIntents(c *call, q outboxQuery, _ nothing) (answer, error) {
+func getIntents(c *call, q outboxQuery, _ noInput) (answer, error) {
 	found, err := c.api.Outbox.Ticket(c.ticket.String())
 	switch {
 	case err != nil:

@@ -27,10 +27,10 @@ type member struct {
 	value []byte
 }
 
-// members checks a body as bytes and takes its object apart one level deep.
+// membersOf checks a body as bytes and takes its object apart one level deep.
 //
 // What is not JSON at all, as RFC 8259 has it in UTF-8, is BAD_REQUEST; what is JSON but cannot be meant is INVALID.
-func members(body []byte) ([]member, error) {
+func membersOf(body []byte) ([]member, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil, problem(client.BadRequest, "the body is empty; it must be one JSON object")
 	}
@@ -45,8 +45,8 @@ func members(body []byte) ([]member, error) {
 		if at := wrong.JSONPointer; at.Parent() == "" {
 			return nil, invalid(location("body", at.LastToken()), "is given twice")
 		}
-		for field := range wrong.JSONPointer.Tokens() {
-			return nil, invalid(location("body", field), "has an object in which a name stands twice")
+		for outermost := range wrong.JSONPointer.Tokens() {
+			return nil, invalid(location("body", outermost), "has an object in which a name stands twice")
 		}
 	}
 	return nil, err
@@ -81,17 +81,17 @@ func readObject(body []byte) (found []member, err error) {
 	return found, nil
 }
 
-// readValue reads the value of a field of the outermost object.
-func readValue(d *jsontext.Decoder, field string) error {
+// readValue reads the value of the member name of the outermost object.
+func readValue(d *jsontext.Decoder, name string) error {
 	for {
 		token, err := d.ReadToken()
 		switch {
 		case err != nil:
 			return err
 		case d.StackDepth() > maxLevels+1:
-			return invalid(location("body", field), fmt.Sprintf("is nested deeper than %d levels", maxLevels))
+			return invalid(location("body", name), fmt.Sprintf("is nested deeper than %d levels", maxLevels))
 		case token.Kind() == jsontext.KindNumber && len(token.String()) > maxDigits:
-			return invalid(location("body", field), fmt.Sprintf("has a number of more than %d characters; write it as a string", maxDigits))
+			return invalid(location("body", name), fmt.Sprintf("has a number of more than %d characters; write it as a string", maxDigits))
 		case d.StackDepth() == 1:
 			return nil
 		}

@@ -30,7 +30,7 @@ func TestMembers(t *testing.T) {
 		`{"a":"\ud83e\udd8a","\ud83e\udd8a":"\\ud800"}`: `a="\ud83e\udd8a";🦊="\\ud800";`,
 		`{"A":1,"a":2}`: "A=1;a=2;",
 	} {
-		got, err := members([]byte(body))
+		got, err := membersOf([]byte(body))
 		if err != nil {
 			t.Errorf("%s: %v", body, err)
 			continue
@@ -56,7 +56,7 @@ func FuzzRawBody(f *testing.F) {
 	}
 	fields := fieldsOf(reflect.TypeFor[client.ClaimRequest]())
 	f.Fuzz(func(t *testing.T, body []byte) {
-		got, err := members(body)
+		got, err := membersOf(body)
 		var p *client.Problem
 		if err != nil {
 			if !errors.As(err, &p) || p.Code != client.BadRequest && p.Code != client.Invalid {
@@ -135,7 +135,7 @@ func TestManyNames(t *testing.T) {
 		b.WriteString(`,"` + strings.Repeat("n", i%7) + string(rune('a'+i%26)) + strconv.Itoa(i) + `":1`)
 	}
 	b.WriteString(`}}`)
-	if _, err := members([]byte(b.String())); err != nil {
+	if _, err := membersOf([]byte(b.String())); err != nil {
 		t.Error(err)
 	}
 }
@@ -145,7 +145,7 @@ func BenchmarkMembers(b *testing.B) {
 	body := []byte(`{"step":"vuln","state":"VULN_CHECK_DONE","facts":{"cve":["CVE-2026-0001"],"cvss":9.8},"summary":"one finding"}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := members(body); err != nil {
+		if _, err := membersOf(body); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -29,7 +29,7 @@ func (c *call) visible(warnings []client.Warning) []client.Warning {
 	return slices.CompactFunc(warnings, func(a, b client.Warning) bool { return a.Name == configuration && b.Name == configuration })
 }
 
-func getStatus(c *call, _, _ nothing) (answer, error) {
+func getStatus(c *call, _, _ noInput) (answer, error) {
 	if err := Weigh(c.request.Context(), listWeight); err != nil {
 		return answer{}, err
 	}
@@ -38,7 +38,7 @@ func getStatus(c *call, _, _ nothing) (answer, error) {
 	return answer{status: http.StatusOK, body: &st}, nil
 }
 
-func getLive(*call, nothing, nothing) (answer, error) {
+func getLive(*call, noInput, noInput) (answer, error) {
 	return answer{status: http.StatusOK, text: "ok\n"}, nil
 }
 
@@ -46,7 +46,7 @@ type readyQuery struct {
 	Verbose bool `json:"verbose,omitempty" doc:"Answer every check as JSON, instead of a line of text."`
 }
 
-func getReady(c *call, q readyQuery, _ nothing) (answer, error) {
+func getReady(c *call, q readyQuery, _ noInput) (answer, error) {
 	if err := Weigh(c.request.Context(), listWeight); err != nil {
 		return answer{}, err
 	}
@@ -72,13 +72,13 @@ func getReady(c *call, q readyQuery, _ nothing) (answer, error) {
 	return a, nil
 }
 
-func getMetrics(c *call, _, _ nothing) (answer, error) {
+func getMetrics(c *call, _, _ noInput) (answer, error) {
 	if err := Weigh(c.request.Context(), listWeight); err != nil {
 		return answer{}, err
 	}
 	return answer{status: http.StatusOK, page: c.api.Metrics}, nil
 }
 
-func getDocument(c *call, _, _ nothing) (answer, error) {
+func getDocument(c *call, _, _ noInput) (answer, error) {
 	return answer{status: http.StatusOK, page: c.api.document}, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/picketd/picket/engine"
 )
 
-func getTicket(c *call, _, _ nothing) (answer, error) {
+func getTicket(c *call, _, _ noInput) (answer, error) {
 	return ticketAnswer(c.api.Engine.Ticket(c.request.Context(), c.ticket))
 }
 
@@ -18,7 +18,7 @@ func ticketAnswer(t engine.Ticket, err error) (answer, error) {
 	return answer{status: http.StatusOK, body: &ticketBody{ticket: t}}, err
 }
 
-func getHistory(c *call, _, _ nothing) (answer, error) {
+func getHistory(c *call, _, _ noInput) (answer, error) {
 	return answer{status: http.StatusOK, stream: func(w io.Writer) error {
 		e := encoders.Get().(*encoder)
 		defer e.free()
@@ -57,7 +57,7 @@ type ticketsQuery struct {
 	Cursor string `json:"cursor,omitempty" minLength:"1" maxLength:"1024" doc:"That of the page before."`
 }
 
-func listTickets(c *call, q ticketsQuery, _ nothing) (answer, error) {
+func listTickets(c *call, q ticketsQuery, _ noInput) (answer, error) {
 	query := engine.TicketQuery{State: engine.State(q.State), Limit: listLimit, Cursor: q.Cursor}
 	if q.Limit != 0 {
 		query.Limit = q.Limit

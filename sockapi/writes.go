@@ -16,7 +16,7 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
-func postStep(c *call, _ nothing, b client.StepRequest) (answer, error) {
+func postStep(c *call, _ noInput, b client.StepRequest) (answer, error) {
 	c.told.Step, c.told.To = b.Step, b.State
 	facts, err := compact(b.Facts)
 	if err != nil {
@@ -28,7 +28,7 @@ func postStep(c *call, _ nothing, b client.StepRequest) (answer, error) {
 	return answer{status: http.StatusOK, body: &ticketBody{res.Ticket, &besideStep{wireNext(res.Next), res.Replayed}}}, mayHaveMeant(err, b.Step, b.State)
 }
 
-func postFailure(c *call, _ nothing, b client.FailureRequest) (answer, error) {
+func postFailure(c *call, _ noInput, b client.FailureRequest) (answer, error) {
 	if c.told.Step = b.Step; b.Final {
 		c.told.To = string(engine.Failed)
 	}
@@ -82,7 +82,7 @@ func postNotification(c *call, q waitQuery, b client.NotificationRequest) (answe
 	return answer{status: status, body: &ticketBody{res.Ticket, &besideNotification{res.Replayed}}}, err
 }
 
-func postFinish(c *call, _ nothing, b client.FinishRequest) (answer, error) {
+func postFinish(c *call, _ noInput, b client.FinishRequest) (answer, error) {
 	c.told.To = string(engine.Finished)
 	t, err := c.api.Engine.Finish(c.request.Context(), c.id, c.peer.Owner(), b.Summary)
 	return ticketAnswer(t, err)
