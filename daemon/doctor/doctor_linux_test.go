@@ -80,6 +80,7 @@ func TestDoctorSeesWhatTheDaemonTells(t *testing.T) {
 		"parked":      {client.Status{}, "parked", Wrong, "1 notification is parked until a person says whether it arrived; the oldest is of web-01/w1"},
 		"login":       {client.Status{Checks: []client.Check{{Name: "redis", Error: "WRONGPASS invalid username-password pair"}}}, "redis", Wrong, "WRONGPASS"},
 		"alone":       {client.Status{Checks: []client.Check{{Name: "redis", Error: "refused"}}}, "fleet", Warning, "nobody knows"},
+		"deaf":        {client.Status{Checks: []client.Check{{Name: "socket", Error: "gone"}}}, "listening", Wrong, "gone"},
 		"full":        {client.Status{Warnings: []client.Warning{{Name: "outbox", Message: "full"}}}, "outbox_full", Warning, "full"},
 		"gone":        {client.Status{Fleet: []client.Member{{ID: "dead"}, {ID: "x", Host: "b", Lives: true}}}, "fleet", Warning, "dead"},
 	} {

@@ -70,10 +70,14 @@ func (v *visit) warnings(_ context.Context, s client.Status) {
 
 func (v *visit) checks(checks []client.Check) {
 	for _, c := range checks {
+		name := c.Name
+		if name == "socket" { // as the look at its file is called
+			name = "listening"
+		}
 		if c.OK {
-			v.ok(c.Name, "as it should be")
+			v.ok(name, "as it should be")
 		} else {
-			v.wrong(c.Name, rightOf(c), "%s", c.Error)
+			v.wrong(name, rightOf(c), "%s", c.Error)
 		}
 	}
 }
