@@ -51,6 +51,7 @@ func (l *lookout) loop(ctx context.Context) {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
+			l.keepWrites() // those since the last look
 			return
 		}
 	}

@@ -57,3 +57,19 @@ func olderStoreIsAnAlarm(t *testing.T, s *store) {
 	}
 	wantAlarms(t, start()) // it was told
 }
+
+// TestTheLastWritesAreKeptAtAStop: they are the first that a Redis which restarts meanwhile has lost.
+func TestTheLastWritesAreKeptAtAStop(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	folder := t.TempDir()
+	e, stop := f.run(folder)
+	eventually(t, "the first look is over", func() bool { return f.client.Exists(t.Context(), e.keys.store(0)).Val() == 1 })
+	claimed(t, e, "a", "t")
+	stop()
+	e = f.frozen("host-a", func(c *Config) { c.StateDir = folder })
+	e.lookout.recallWrites()
+	if _, kept := e.writes.last[e.keys.ticket(TicketID{"a", "t"})]; !kept {
+		t.Errorf("kept are %v", e.writes.last)
+	}
+}
