@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/picketd/picket/agent/lease"
+	"github.com/picketd/picket/agent/plain"
+	"github.com/picketd/picket/agent/supervise"
 )
 
 const (
@@ -31,11 +33,11 @@ var errLater = errors.New("says that it is to be tried later (exit 75)")
 // outlivedError says that a command was given up which could not be ended.
 type outlivedError struct {
 	cause error // why it was to end
-	left  member
+	left  supervise.Member
 }
 
 func (e *outlivedError) Error() string {
-	return fmt.Sprintf("%v; %s still runs, as process %d: it could not be ended from here", e.cause, e.left.name, e.left.pid)
+	return fmt.Sprintf("%v; %s still runs, as process %d: it could not be ended from here", e.cause, plain.Line(e.left.Name, 0), e.left.PID)
 }
 
 func (e *outlivedError) Unwrap() error { return e.cause }
@@ -67,7 +69,7 @@ func (in *invocation) run(ctx context.Context) error {
 		p.letGo()
 		<-drained
 	}()
-	stdout := &limited{r: p.stdout, left: in.limit, limit: in.limit}
+	stdout := supervise.Limit(p.stdout, in.limit)
 	go func() {
 		defer close(drained)
 		err := in.consume(stdout)
@@ -76,26 +78,25 @@ func (in *invocation) run(ctx context.Context) error {
 			_, _ = io.Copy(io.Discard, p.stdout)
 		}
 	}()
-	go func() { logged <- logLines(p.stderr, in.stderr) }()
+	go func() { logged <- supervise.LogLines(p.stderr, in.stderr) }()
 
 	var parseErr error
 	done, parsed, killed := ctx.Done(), false, false
 	var kill <-chan time.Time
 	for ended := false; !ended; {
 		select {
-		case <-p.ended:
+		case <-p.Ended():
 			ended = true
 		case <-done:
 			done = nil
-			p.signal(unix.SIGTERM)
-			p.signal(unix.SIGCONT)
+			p.Terminate()
 			kill = time.After(killDelay(ctx))
 		case <-kill:
 			if killed {
-				return in.givenUp(ctx, parseErr, member{p.cmd.Process.Pid, in.argv[0]})
+				return in.givenUp(ctx, parseErr, supervise.Member{PID: p.ID(), Name: in.argv[0]})
 			}
 			killed = true
-			p.signal(unix.SIGKILL)
+			p.Signal(unix.SIGKILL)
 			kill = time.After(killGrace)
 		case parseErr = <-consumed:
 			consumed, parsed = nil, true
@@ -116,8 +117,8 @@ func (in *invocation) run(ctx context.Context) error {
 		case <-time.After(time.Until(grace)):
 		}
 	}
-	left := p.awaitAlone(time.Until(grace))
-	p.signal(unix.SIGKILL)
+	left := p.AwaitAlone(time.Until(grace))
+	p.Signal(unix.SIGKILL)
 	if !parsed {
 		parseErr = awaitEnd(consumed, stdout, p)
 	}
@@ -130,8 +131,8 @@ func (in *invocation) run(ctx context.Context) error {
 	}
 	if len(left) > 0 {
 		parseErr = fmt.Errorf("it has ended, but %s, which it started, went on as process %d and had to be ended: that was not a whole scan",
-			left[0].name, left[0].pid)
-		if left = p.awaitAlone(killGrace); len(left) > 0 {
+			plain.Line(left[0].Name, 0), left[0].PID)
+		if left = p.AwaitAlone(killGrace); len(left) > 0 {
 			return in.givenUp(ctx, parseErr, left[0])
 		}
 	}
@@ -141,11 +142,11 @@ func (in *invocation) run(ctx context.Context) error {
 	if killed {
 		return in.unusable(parseErr)
 	}
-	return in.verdict(p.status(), parseErr, last)
+	return in.verdict(p.Reap(), parseErr, last)
 }
 
 // givenUp is the error of a command of which something could not be ended.
-func (in *invocation) givenUp(ctx context.Context, parseErr error, left member) error {
+func (in *invocation) givenUp(ctx context.Context, parseErr error, left supervise.Member) error {
 	cause := in.unusable(parseErr)
 	if ctx.Err() != nil {
 		cause = context.Cause(ctx)
@@ -154,14 +155,14 @@ func (in *invocation) givenUp(ctx context.Context, parseErr error, left member) 
 }
 
 // awaitEnd waits for the reader of standard output, which ends when nobody holds the pipe any more.
-func awaitEnd(consumed <-chan error, stdout *limited, p *process) error {
+func awaitEnd(consumed <-chan error, stdout *supervise.Limited, p *process) error {
 	select {
 	case err := <-consumed:
 		return err
 	case <-time.After(drainGrace):
 	}
 	_ = p.stdout.Close()
-	if err := <-consumed; stdout.ended.Load() {
+	if err := <-consumed; stdout.Ended() {
 		return err
 	}
 	return errors.New("it has ended, but something that it started still holds its output open: nobody can tell whether that was all")

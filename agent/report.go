@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/agent/supervise"
 	"github.com/picketd/picket/agent/verdict"
 )
 
@@ -32,7 +33,7 @@ func (j *job) readFile(ctx context.Context, limit int64, consume func(io.Reader)
 	defer f.Close()
 	before, err := f.Stat()
 	if err == nil {
-		err = consume(&limited{r: f, left: limit, limit: limit})
+		err = consume(supervise.Limit(f, limit))
 	}
 	if err == nil {
 		err = settled(ctx, f, before, *report)

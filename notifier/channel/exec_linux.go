@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/picketd/picket/agent/plain"
+	"github.com/picketd/picket/agent/supervise"
 	"github.com/picketd/picket/outbox"
 )
 
@@ -62,45 +63,24 @@ func (c *command) Send(ctx context.Context, d Delivery) Result {
 	cmd.Dir = "/"
 	cmd.Stdin = bytes.NewReader(d.Body)
 	cmd.Stderr = said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = pipeDelay
-	if err := cmd.Start(); err != nil {
+	p, err := supervise.Start(cmd) // it outlives a daemon that is killed: what it has begun to tell, it may tell to the end
+	if err != nil {
 		return unanswered(false, fmt.Sprintf("cannot start the command: %v", err))
 	}
-	late := c.await(ctx, cmd.Process.Pid)
-	_ = cmd.Wait() // how it ended is in ProcessState; that its pipes were cut says nothing more
-	if late {
-		return unanswered(true, WithDetail(fmt.Sprintf("the command was ended, %v", context.Cause(ctx)), said.String()))
-	}
-	return exited(cmd.ProcessState, said.String())
-}
-
-// await returns when the process has ended, and whether ctx ended first. The process is not reaped here, so that its number
-// is still its group's when that is killed.
-func (c *command) await(ctx context.Context, pid int) (late bool) {
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
-		}
-	}()
 	select {
-	case <-ended:
-		return false
+	case <-p.Ended():
+		status := p.Reap() // and the end of what it said
+		return exited(status, said.String())
 	case <-ctx.Done():
 	}
 	grace := killAfter
 	if errors.Is(context.Cause(ctx), ErrStopping) {
 		grace = killSoon
 	}
-	_ = unix.Kill(-pid, unix.SIGTERM)
-	select {
-	case <-ended:
-	case <-time.After(grace):
-	}
-	_ = unix.Kill(-pid, unix.SIGKILL) // also what is left of the group when its leader obeyed
-	<-ended
-	return true
+	p.End(grace)
+	p.Reap()
+	return unanswered(true, WithDetail(fmt.Sprintf("the command was ended, %v", context.Cause(ctx)), said.String()))
 }
 
 // tail keeps the last MaxError bytes written to it.
@@ -125,13 +105,12 @@ const (
 
 // exited decides what a command's end means. 64, 65, 77 and 78 are for good; 75 is "not now, and nothing was done"; after any
 // other code something may have been done, so that only channels that bear a repetition try again.
-func exited(p *os.ProcessState, said string) Result {
-	status, _ := p.Sys().(syscall.WaitStatus)
+func exited(status syscall.WaitStatus, said string) Result {
 	if status.Signaled() {
 		return Result{Status: outbox.Unknown, Error: WithDetail("the command was ended by signal "+status.Signal().String(), said)}
 	}
-	r := Result{Error: WithDetail(fmt.Sprintf("the command ended with exit code %d", p.ExitCode()), said)}
-	switch p.ExitCode() {
+	r := Result{Error: WithDetail(fmt.Sprintf("the command ended with exit code %d", status.ExitStatus()), said)}
+	switch status.ExitStatus() {
 	case 0:
 		return Result{Status: outbox.Sent}
 	case exitUsage, exitData, exitNoPerm, exitConfig:

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -94,6 +96,23 @@ func execAction(c *cli.Context) error {
 		return internal(err)
 	}
 	return &exitError{code: code}
+}
+
+// findProgram returns the path of a command, as a shell would find it.
+func findProgram(name string) (string, error) {
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", cannotRun(name, err)
+	}
+	return path, nil
+}
+
+// cannotRun says why a command cannot be run, with the shell's code for it.
+func cannotRun(name string, err error) error {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return exitf(exitNotFound, "cannot run %s: there is no such command", name)
+	}
+	return exitf(exitCannotRun, "cannot run %s: %v", name, errors.Unwrap(err))
 }
 
 // internal is a failure of Picket's own, unless it has its code already.

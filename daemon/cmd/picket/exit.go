@@ -30,7 +30,6 @@ const (
 	exitInternal    = 125 // exec: a failure of Picket's own
 	exitCannotRun   = 126 // exec: the command cannot be run
 	exitNotFound    = 127 // exec: there is no such command
-	exitSignal      = 128 // exec: plus the signal that ended the command
 )
 
 // codeExits says how each code of the socket API ends a command.

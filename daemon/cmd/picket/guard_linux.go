@@ -6,14 +6,17 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
 	"github.com/picketd/picket/agent/lease"
+	"github.com/picketd/picket/agent/supervise"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -48,15 +51,17 @@ func (g *guard) run(path string, argv, env []string) (int, error) {
 	}
 	defer clock.Stop()
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, forwarded()...)
+	signal.Notify(signals, supervise.Forwarded()...)
 	defer signal.Stop(signals)
 
-	ch, err := startChild(path, argv, env)
-	if err != nil {
+	ch, err := supervise.StartTree(path, argv, env)
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return 0, cannotRun(argv[0], err)
+	} else if err != nil {
 		return 0, err
 	}
 	signal.Notify(signals, syscall.SIGCHLD)
-	if ch.terminal {
+	if ch.Terminal {
 		signal.Notify(signals, syscall.SIGTSTP)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -74,16 +79,16 @@ func (g *guard) run(path string, argv, env []string) (int, error) {
 
 // attend stays with the running command. After every event the deadline is looked at first: this process may have stood
 // still.
-func (g *guard) attend(ch *child, clock *lease.Alarm, signals <-chan os.Signal, sights <-chan lease.Sight) int {
+func (g *guard) attend(ch *supervise.Tree, clock *lease.Alarm, signals <-chan os.Signal, sights <-chan lease.Sight) int {
 	clock.Set(g.trust.Until)
 	for {
 		var s lease.Sight
 		var sig os.Signal
 		select {
-		case <-ch.ended:
-			code := ch.reap()
+		case <-ch.Ended():
+			code := ch.Code()
 			if g.lost != "" {
-				ch.sweep(g.killAt)
+				ch.Sweep(func() bool { return lease.Boottime() >= g.killAt })
 				return exitLost
 			}
 			return code
@@ -96,7 +101,7 @@ func (g *guard) attend(ch *child, clock *lease.Alarm, signals <-chan os.Signal, 
 		case <-clock.C:
 		}
 		if sig == syscall.SIGTSTP && g.lost == "" {
-			ch.suspend()
+			ch.Suspend()
 			// The command stands still as well, so its claim may be looked at anew before the deadline is.
 			s, sig = g.look(5*time.Second, 0), syscall.SIGCONT
 			g.trust = g.trust.Later(s.Trust)
@@ -106,7 +111,7 @@ func (g *guard) attend(ch *child, clock *lease.Alarm, signals <-chan os.Signal, 
 		switch {
 		case g.lost != "":
 			if now >= g.killAt {
-				ch.signal(syscall.SIGKILL)
+				ch.Signal(syscall.SIGKILL)
 			}
 		case g.released:
 		case now >= g.trust.Until:
@@ -120,17 +125,17 @@ func (g *guard) attend(ch *child, clock *lease.Alarm, signals <-chan os.Signal, 
 			clock.Set(g.trust.Until)
 		}
 		if sig == syscall.SIGCHLD {
-			reapOrphans(ch.pid())
+			ch.ReapOrphans()
 		} else if sig != nil {
-			ch.forward(sig.(syscall.Signal))
+			ch.Forward(sig.(syscall.Signal))
 		}
 	}
 }
 
 // end begins to end the command. A reason that is not known, because the deadline came first, is asked for meanwhile.
-func (g *guard) end(ch *child, clock *lease.Alarm, reason string) {
+func (g *guard) end(ch *supervise.Tree, clock *lease.Alarm, reason string) {
 	g.killAt = g.trust.KillAt(lease.Boottime())
-	ch.terminate()
+	ch.Terminate()
 	if reason == "" {
 		reason = lease.WhyLost(g.client, g.claim)
 	}
@@ -144,19 +149,4 @@ func (g *guard) look(limit, wait time.Duration) lease.Sight {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	return lease.Look(ctx, g.client, g.claim.ID, wait)
-}
-
-// forwarded are the signals that are passed on to the command and its descendants, but for those that this process was told to ignore
-// (nohup) and its command with it.
-func forwarded() []os.Signal {
-	var signals []os.Signal
-	for _, s := range []os.Signal{
-		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH,
-		syscall.SIGCONT,
-	} {
-		if !signal.Ignored(s) {
-			signals = append(signals, s)
-		}
-	}
-	return signals
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/picketd/picket/agent/supervise"
 )
 
 func main() {
@@ -22,8 +24,8 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 		complete(app, args[2:], out)
 		return 0
 	}
-	if len(args) > 4 && args[1] == wardenWord {
-		return warden(args[2] == "true", args[3], args[4:])
+	if len(args) > 1 && args[1] == supervise.WardenWord {
+		return supervise.Warden(args[2:])
 	}
 	args, err := arrange(app, args)
 	if err == nil {

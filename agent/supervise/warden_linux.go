@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Picket Authors
 
-package main
+package supervise
 
 import (
 	"encoding/binary"
@@ -17,14 +17,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wardenWord is how exec starts its warden: picket warden-word GROUP PROGRAM ARGV…, with the far end of a link as descriptor 3. The
+// WardenWord is how StartTree starts the warden, by this binary, whose main calls Warden: picket warden-word GROUP PROGRAM ARGV…, with the far end of a link as descriptor 3. The
 // warden is the command's parent, and who loses its parent among the command's descendants becomes the warden's child. So when exec is
 // killed, whose claim is then another's, the warden finds all of them, and kills them. When the warden is killed the command ends, and
 // the others are exec's.
 const (
-	wardenWord = "warden-word"
+	WardenWord = "warden-word"
 	wardenLink = 3
 )
+
+// exitInternal is the warden's exit code when it cannot do its work.
+const exitInternal = 125
 
 // wardenCommand is a warden for a command. It tells on the link, whose near end is returned, how the start went; that it closes is how
 // it hears that exec has ended. With group, warden and command lead a group each.
@@ -35,7 +38,7 @@ func wardenCommand(path string, argv, env []string, group bool) (cmd *exec.Cmd, 
 	}
 	near, far = os.NewFile(uintptr(link[0]), "link"), os.NewFile(uintptr(link[1]), "link")
 	return &exec.Cmd{
-		Path: "/proc/self/exe", Args: append([]string{os.Args[0], wardenWord, strconv.FormatBool(group), path}, argv...), Env: env,
+		Path: "/proc/self/exe", Args: append([]string{os.Args[0], WardenWord, strconv.FormatBool(group), path}, argv...), Env: env,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, ExtraFiles: []*os.File{far},
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: group},
 	}, near, far, nil
@@ -52,11 +55,15 @@ func started(link *os.File) error {
 	return nil
 }
 
-// warden runs a command to its end and returns its exit code, as exec's is.
-func warden(group bool, path string, argv []string) int {
+// Warden is a warden's main, with what stands behind WardenWord: it runs a command to its end and returns its exit code.
+func Warden(args []string) int {
+	if len(args) < 3 {
+		return exitInternal
+	}
+	group, path, argv := args[0] == "true", args[1], args[2:]
 	runtime.LockOSThread() // PDEATHSIG goes off when the thread that forked ends
 	syscall.CloseOnExec(wardenLink)
-	signal.Notify(make(chan os.Signal, 1), forwarded()...) // they are for the command, where they are at their default
+	signal.Notify(make(chan os.Signal, 1), Forwarded()...) // they are for the command, where they are at their default
 	pid, err := 0, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	if err == nil {
 		pid, err = syscall.ForkExec(path, argv, &syscall.ProcAttr{
@@ -88,7 +95,7 @@ func warden(group bool, path string, argv []string) int {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	return exitLost
+	return exitInternal // nobody is left to hear it
 }
 
 // reapUntil reaps children until a command has ended, and returns its exit code.
@@ -98,11 +105,8 @@ func reapUntil(command int) int {
 		switch pid, err := unix.Wait4(-1, &status, 0, nil); {
 		case err != nil && !errors.Is(err, unix.EINTR):
 			return exitInternal
-		case pid != command:
-		case status.Signaled():
-			return exitSignal + int(status.Signal())
-		default:
-			return status.ExitStatus()
+		case pid == command:
+			return codeOf(syscall.WaitStatus(status))
 		}
 	}
 }
