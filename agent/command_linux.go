@@ -57,7 +57,7 @@ type invocation struct {
 // When ctx is done, the group gets TERM, and KILL after endGrace or, of a lost claim, when the LostError says. What is still
 // there killGrace later is given up with an outlivedError.
 func (in *invocation) run(ctx context.Context) error {
-	p, err := in.start()
+	p, err := startProcess(in.argv, in.env, in.stdin)
 	if errors.Is(err, syscall.E2BIG) {
 		return err
 	}
@@ -142,7 +142,7 @@ func (in *invocation) run(ctx context.Context) error {
 	if killed {
 		return in.unusable(parseErr)
 	}
-	return in.verdict(p.Reap(), parseErr, last)
+	return in.ending(p.Reap(), parseErr, last)
 }
 
 // givenUp is the error of a command of which something could not be ended.
@@ -168,8 +168,8 @@ func awaitEnd(consumed <-chan error, stdout *supervise.Limited, p *process) erro
 	return errors.New("it has ended, but something that it started still holds its output open: nobody can tell whether that was all")
 }
 
-// verdict says what was wrong with a command that ended by itself.
-func (in *invocation) verdict(status syscall.WaitStatus, parseErr error, lastLine string) error {
+// ending says what was wrong with a command that ended by itself.
+func (in *invocation) ending(status syscall.WaitStatus, parseErr error, lastLine string) error {
 	said := ""
 	if lastLine != "" {
 		said = ": " + lastLine

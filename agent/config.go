@@ -5,9 +5,7 @@ package agent
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"time"
 
@@ -127,22 +125,6 @@ func (c Config) longest() time.Duration {
 	return max(total, time.Hour)
 }
 
-// LoadConfig reads a file: that path, else $PICKET_AGENT_CONFIG, else /etc/picket/agent.toml. Its error is an ErrConfig with a
-// line for each thing that is wrong.
-func LoadConfig(path string) (Config, error) {
-	c, _, err := loadConfig(path)
-	return c, err
-}
-
-// CheckConfig says all that is wrong with a file, as LoadConfig does, and with what it names, as Check does.
-func CheckConfig(path string, log *slog.Logger) error {
-	c, read, err := loadConfig(path)
-	if !read {
-		return err
-	}
-	return errors.Join(err, c.Check(log))
-}
-
 // loadConfig also says whether the values could be read, but for those that are wrong.
 func loadConfig(path string) (c Config, read bool, err error) {
 	path = cmp.Or(path, os.Getenv("PICKET_AGENT_CONFIG"), defaultConfigFile)
@@ -164,3 +146,9 @@ func parseConfig(doc []byte) (c Config, lines map[string]int, problems []strict.
 	}
 	return c, lines, problems, read
 }
+
+// backoffMax is the longest pause before a step is tried again.
+const backoffMax = 5 * time.Minute
+
+// longestHold is the daemon's ceiling for the life of a claim, unless it is configured otherwise.
+const longestHold = 24 * time.Hour

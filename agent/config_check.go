@@ -65,8 +65,8 @@ func (c Config) compile(lines map[string]int) (*plan, []strict.Problem) {
 		p.highRisk = k.condition("step.assess.high_risk", c.Step.Assess.HighRisk, true)
 	}
 	n := c.Notification
-	p.title = k.text("notification.title", n.Title)
-	p.text = k.text("notification.text", n.Text)
+	p.title = k.notice("notification.title", n.Title)
+	p.text = k.notice("notification.text", n.Text)
 	k.demand(slices.Contains(client.Severities(), n.Severity), "notification.severity", "must be one of %s", strings.Join(client.Severities(), ", "))
 	return p, k.problems
 }
@@ -164,7 +164,7 @@ func (k *checker) condition(key, text string, withIntel bool) *verdict.Condition
 	return c
 }
 
-func (k *checker) text(key, text string) *template.Template {
+func (k *checker) notice(key, text string) *template.Template {
 	k.demand(strings.TrimSpace(text) != "", key, "is empty: write a template, or take the key away for the default")
 	t, err := newText(text)
 	if err != nil {

@@ -20,9 +20,6 @@ const (
 	followMost  = 5 * time.Second
 )
 
-// backoffMax is the longest pause before a step is tried again.
-const backoffMax = 5 * time.Minute
-
 // errUnavailable says that the daemon or Redis was away for longer than followFor.
 var errUnavailable = errors.New("a call was repeated for " + plain.About(lease.FollowFor))
 
@@ -35,11 +32,10 @@ func (a *Agent) call(ctx context.Context, call func(context.Context) error) erro
 
 // follow makes a call again, with backoff, as long as it fails for a reason that passes. The daemon answers what it has done
 // already as replayed.
-func (j *job) follow(ctx context.Context, call func(context.Context) error) error {
+func (a *Agent) follow(ctx context.Context, call func(context.Context) error) error {
 	start := time.Now()
-	j.lease.Expect(0)
 	for n := 0; ; n++ {
-		err := j.a.call(ctx, call)
+		err := a.call(ctx, call)
 		if !lease.Transient(err) {
 			return err
 		}

@@ -6,67 +6,13 @@ package agent
 import (
 	"context"
 	"fmt"
-	"io"
-	"log/slog"
 	"slices"
 	"time"
 
-	"github.com/picketd/picket/agent/findings"
 	"github.com/picketd/picket/agent/plain"
-	"github.com/picketd/picket/agent/strict"
 	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
 )
-
-// oldCatalogue is the age from which a catalogue is warned about: CISA adds to its own several times a week, FIRST publishes
-// scores daily.
-const oldCatalogue = 7 * 24 * time.Hour
-
-// catalogues are the files of threat intelligence, indexed once.
-type catalogues struct {
-	kev  *findings.KEV
-	epss *findings.EPSS
-	old  []string // which of them are older than oldCatalogue
-}
-
-// openCatalogues reads what is configured. What is older than max_age is an ErrConfig.
-func openCatalogues(c IntelConfig, now time.Time, log *slog.Logger) (catalogues, error) {
-	var k catalogues
-	var wrong strict.Error
-	var err error
-	if c.KEV != "" {
-		if k.kev, err = findings.OpenKEV(c.KEV); err == nil {
-			err = k.age("kev", c.KEV, k.kev.Date(), c, now, log)
-		}
-		if err != nil {
-			wrong = append(wrong, fmt.Sprintf("step.intel.kev: %v", err))
-		}
-	}
-	if c.EPSS != "" {
-		if k.epss, err = findings.OpenEPSS(c.EPSS); err == nil {
-			err = k.age("epss", c.EPSS, k.epss.Date(), c, now, log)
-		}
-		if err != nil {
-			wrong = append(wrong, fmt.Sprintf("step.intel.epss: %v", err))
-		}
-	}
-	if len(wrong) > 0 {
-		return k, wrong
-	}
-	return k, nil
-}
-
-func (k *catalogues) age(key, path string, date time.Time, c IntelConfig, now time.Time, log *slog.Logger) error {
-	age := now.Sub(date)
-	if c.MaxAge > 0 && age > time.Duration(c.MaxAge) {
-		return fmt.Errorf("%s is of %s, which is older than max_age (%s): fetch a newer one", path, date.Format(time.DateOnly), c.MaxAge)
-	}
-	if age > oldCatalogue {
-		k.old = append(k.old, key)
-		log.Warn("a catalogue of threat intelligence is old", "key", key, "file", path, "date", date.Format(time.DateOnly))
-	}
-	return nil
-}
 
 // intel asks the catalogues about every finding.
 func (j *job) intel(ctx context.Context) (verdict.Record, error) {
@@ -104,31 +50,4 @@ func (j *job) intel(ctx context.Context) (verdict.Record, error) {
 	f.Findings, f.Omitted = verdict.Fitting(all, verdict.MaxAnnotated)
 	facts, err := plain.JSON(f)
 	return verdict.Record{State: client.StateVulnCheckDone, Facts: facts, Summary: f.Sentence()}, err
-}
-
-// ask looks a CVE up and notes in f what is known of it.
-func (k catalogues) ask(f *verdict.IntelFacts, id string) (exploited bool, score float64) {
-	if k.kev != nil && k.kev.Has(id) {
-		exploited, f.KEV = true, true
-		if !slices.Contains(f.KEVIDs, id) && len(f.KEVIDs) < 100 {
-			f.KEVIDs = append(f.KEVIDs, id)
-		}
-	}
-	if k.epss != nil {
-		score, _ = k.epss.Score(id)
-		if score > f.EPSS {
-			f.EPSS, f.EPSSID = score, id
-		}
-	}
-	return exploited, score
-}
-
-// ownResult runs a command that speaks Picket's own form.
-func (j *job) ownResult(ctx context.Context, c *command, okExit []int) (verdict.Record, error) {
-	var out verdict.Record
-	err := j.command(ctx, c, okExit, maxOwn, false, func(r io.Reader) (err error) {
-		out, err = verdict.ReadOwn(r)
-		return err
-	})
-	return out, err
 }

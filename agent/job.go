@@ -4,30 +4,22 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/picketd/picket/agent/again"
 	"github.com/picketd/picket/agent/lease"
 	"github.com/picketd/picket/agent/plain"
-	"github.com/picketd/picket/agent/reach"
-	"github.com/picketd/picket/agent/strict"
 	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
 )
-
-// notifyWait is how long an asset waits for its notification's delivery. What takes longer finishes without it.
-const notifyWait = 2 * time.Second
 
 // job is one claim's work on one asset.
 type job struct {
@@ -76,124 +68,10 @@ func (j *job) values() values {
 	return values{Asset: j.ticket.Asset, Task: j.ticket.Task, Ticket: j.ticket.ID}
 }
 
-// advance does what is to be done next until nothing is. When the run is to end, no step is begun any more, but what was found
-// is told, and what is decided is finished. Its error is a *stepError, a *LostError, a *hostError, errLater, errStopping, or
-// of the API.
-func (j *job) advance() error {
-	if err := j.rests(); err != nil {
-		return err
-	}
-	for {
-		c := j.a.config.Step
-		var err error
-		switch j.ticket.State {
-		case client.StateInit:
-			err = j.perform(client.StepOnline, c.Online.StepConfig, j.online)
-		case client.StateAssetOnline:
-			err = j.perform(client.StepVuln, c.Vuln.StepConfig, j.vuln)
-		case client.StateVulnCheckDone:
-			err = j.judge()
-		case client.StateHighRiskFound:
-			err = j.notify()
-		case client.StateAssetOffline, client.StateNotifying, client.StateNotified:
-			err = j.finish()
-		default:
-			return nil
-		}
-		if err != nil || j.released {
-			return err
-		}
-	}
-}
-
-func (j *job) online(ctx context.Context) (verdict.Record, error) {
-	if j.a.plan.online != nil {
-		return j.ownResult(ctx, j.a.plan.online, j.a.config.Step.Online.OKExit)
-	}
-	c := j.a.config.Step.Online
-	// It takes its time-out from when the name is resolved.
-	r, err := reach.Ask(j.lease.Context(), net.DefaultResolver.LookupNetIP, reach.Question{TCP: c.TCP, ICMP: c.ICMP, Refused: c.Refused, Timeout: time.Duration(c.Timeout)}, j.ticket.Asset)
-	return r, blame(err)
-}
-
-// judge asks for intelligence where it is needed and is not recorded, else assesses.
-func (j *job) judge() error {
-	c := j.a.config.Step
-	if _, ok := j.ticket.Steps[client.StepIntel]; !ok && j.a.config.hasIntel() {
-		e, err := verdict.EvidenceOf(j.ticket)
-		needed := false
-		if err == nil {
-			needed, _, err = j.needsIntel(e)
-		}
-		if err != nil {
-			return j.fail(j.lease.Context(), client.StepIntel, err)
-		}
-		if needed {
-			return j.perform(client.StepIntel, c.Intel.StepConfig, j.intel)
-		}
-	}
-	return j.perform(client.StepAssess, c.Assess.StepConfig, j.assess)
-}
-
-// perform does a step, records what came of it, and tries again what failed.
-func (j *job) perform(step string, c StepConfig, work func(context.Context) (verdict.Record, error)) error {
-	for attempt := 0; ; attempt++ {
-		select {
-		case <-j.stopping:
-			return errStopping
-		default:
-		}
-		err := j.try(step, time.Duration(c.Timeout), work)
-		if err == nil {
-			return nil
-		}
-		outlived, left := errors.AsType[*outlivedError](err)
-		switch {
-		case left && !j.lease.Lost():
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(j.lease.Context()), releaseTimeout) // the second signal has ended it
-			defer cancel()
-			return j.fail(ctx, step, outlived)
-		case j.lease.Context().Err() != nil:
-			if left {
-				j.log.Warn("a command could not be ended", "step", step, "error", outlived.Error())
-			}
-			return context.Cause(j.lease.Context())
-		case errors.Is(err, errLater), errors.Is(err, errUnavailable), isHost(err), lease.IsLost(err):
-			return err
-		}
-		failed := j.fail(j.lease.Context(), step, err)
-		if _, ok := errors.AsType[*stepError](failed); !ok {
-			return failed // it could not be recorded
-		}
-		if _, never := errors.AsType[permanent](err); never || attempt >= c.Retries || j.tried(step) {
-			return failed
-		}
-		pause := again.Backoff(attempt+1, time.Duration(c.Backoff), backoffMax)
-		j.lease.Expect(pause)
-		select {
-		case <-time.After(pause):
-		case <-j.stopping:
-			return fmt.Errorf("%w before the next try; %w", errStopping, failed)
-		case <-j.lease.Context().Done():
-			return context.Cause(j.lease.Context())
-		}
-	}
-}
-
-// try does a step once and records its result.
-func (j *job) try(step string, timeout time.Duration, work func(context.Context) (verdict.Record, error)) error {
-	late := fmt.Errorf("it took longer than %s", strict.Duration(timeout))
-	ctx, cancel := context.WithTimeoutCause(j.lease.Context(), timeout, late)
-	defer cancel()
-	j.lease.Expect(timeout)
-	out, err := work(ctx)
-	if err == nil {
-		return j.record(step, out)
-	}
-	if ctx.Err() != nil && j.lease.Context().Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		return late
-	}
-	return err
+// follow makes a call again as long as it fails for a reason that passes (Agent.follow).
+func (j *job) follow(ctx context.Context, call func(context.Context) error) error {
+	j.lease.Expect(0)
+	return j.a.follow(ctx, call)
 }
 
 // record writes a step's result. What the flow or the API does not take is the step's failure.
@@ -237,46 +115,6 @@ func (j *job) fail(ctx context.Context, step string, cause error) error {
 	return &stepError{step, cause}
 }
 
-// notify has people told.
-func (j *job) notify() error {
-	n, err := j.notification()
-	if err != nil {
-		return j.fail(j.lease.Context(), client.CallNotify, err)
-	}
-	var r client.NotificationResponse
-	err = j.follow(j.lease.Context(), func(ctx context.Context) (err error) {
-		r, err = j.a.client.Notify(ctx, j.claim.ID, n, notifyWait)
-		return err
-	})
-	if _, ok := errors.AsType[*client.Problem](err); ok && !lease.IsLost(err) && !lease.Transient(err) {
-		return j.fail(j.lease.Context(), client.CallNotify, err)
-	}
-	if err != nil {
-		return err
-	}
-	j.take(r.Ticket, nil)
-	j.recorded++
-	j.log.Info("people are told", "title", n.Title, "state", r.Ticket.State)
-	return nil
-}
-
-// finish ends ticket and claim. In NOTIFYING the receipts finish the ticket.
-func (j *job) finish() error {
-	summary := j.ticket.Steps[client.StepAssess].Summary
-	if j.ticket.State == client.StateAssetOffline {
-		summary = cmp.Or(j.ticket.Steps[client.StepOnline].Summary, "offline")
-	}
-	var t client.Ticket
-	err := j.follow(j.lease.Context(), func(ctx context.Context) (err error) {
-		t, err = j.a.client.Finish(ctx, j.claim.ID, plain.Cut(summary, verdict.MaxSummary))
-		return err
-	})
-	if err == nil {
-		j.ticket, j.released = t, true
-	}
-	return err
-}
-
 // command runs a step's command. A scanner gets no ticket: some take what is on standard input for targets (nuclei).
 func (j *job) command(ctx context.Context, c *command, okExit []int, limit int64, scanner bool, consume func(io.Reader) error) error {
 	argv, err := c.fill(j.values())
@@ -306,4 +144,17 @@ func (j *job) command(ctx context.Context, c *command, okExit []int, limit int64
 		stderr: func(line string) { j.log.Info(line, "program", argv[0]) },
 	}
 	return in.run(ctx)
+}
+
+// maxOwn bounds what a command writes in Picket's own form, in bytes.
+const maxOwn = 1 << 20
+
+// ownResult runs a command that speaks Picket's own form.
+func (j *job) ownResult(ctx context.Context, c *command, okExit []int) (verdict.Record, error) {
+	var out verdict.Record
+	err := j.command(ctx, c, okExit, maxOwn, false, func(r io.Reader) (err error) {
+		out, err = verdict.ReadOwn(r)
+		return err
+	})
+	return out, err
 }

@@ -21,12 +21,13 @@ type process struct {
 	stdout, stderr *os.File
 }
 
-func (in *invocation) start() (*process, error) {
-	stdin, err := in.input()
+// startProcess starts a command with a pipe for each of its outputs. Without stdin it reads from /dev/null.
+func startProcess(argv, env []string, stdin []byte) (*process, error) {
+	input, err := inputOf(stdin)
 	if err != nil {
 		return nil, err
 	}
-	defer stdin.Close()
+	defer input.Close()
 	outR, outW, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a pipe: %w", err)
@@ -38,13 +39,13 @@ func (in *invocation) start() (*process, error) {
 		return nil, fmt.Errorf("cannot make a pipe: %w", err)
 	}
 	defer errW.Close()
-	cmd := exec.Command(in.argv[0], in.argv[1:]...)
-	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = in.env, stdin, outW, errW
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, input, outW, errW
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started, err := supervise.Start(cmd)
 	if err != nil {
 		_, _ = outR.Close(), errR.Close()
-		return nil, fmt.Errorf("cannot run %s: %w", in.argv[0], err)
+		return nil, fmt.Errorf("cannot run %s: %w", argv[0], err)
 	}
 	return &process{started, outR, errR}, nil
 }
@@ -55,12 +56,12 @@ func (p *process) letGo() {
 	_, _ = p.stdout.Close(), p.stderr.Close()
 }
 
-// input is what the command has for standard input.
-func (in *invocation) input() (*os.File, error) {
-	if in.stdin == nil {
+// inputOf is what a command reads.
+func inputOf(content []byte) (*os.File, error) {
+	if content == nil {
 		return os.Open(os.DevNull)
 	}
-	return memoryFile(in.stdin)
+	return memoryFile(content)
 }
 
 // memoryFile is a file in memory with that content, to be read from its beginning.

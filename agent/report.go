@@ -36,7 +36,7 @@ func (j *job) readFile(ctx context.Context, limit int64, consume func(io.Reader)
 		err = consume(supervise.Limit(f, limit))
 	}
 	if err == nil {
-		err = settled(ctx, f, before, *report)
+		err = isWhole(ctx, f, before, *report)
 	}
 	if err == nil {
 		err = j.belongs(before.ModTime(), *report)
@@ -50,9 +50,9 @@ func (j *job) readFile(ctx context.Context, limit int64, consume func(io.Reader)
 	return nil
 }
 
-// settled says whether a file is as it was before it was read, and is not being written: one whose format has an end was seen
+// isWhole says whether a file is as it was before it was read, and is not being written: one whose format has an end was seen
 // to be whole, any other must not have been written to for a while.
-func settled(ctx context.Context, f *os.File, before os.FileInfo, r findings.Report) error {
+func isWhole(ctx context.Context, f *os.File, before os.FileInfo, r findings.Report) error {
 	if !r.Ended && len(r.Findings) == 0 && len(r.Targets) == 0 {
 		return errors.New("it is empty: that may be a scan which found nothing, or none at all; let the scanner run as command")
 	}

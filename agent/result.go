@@ -6,11 +6,9 @@ package agent
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/picketd/picket/agent/assets"
-	"github.com/picketd/picket/agent/lease"
 	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
@@ -59,46 +57,6 @@ func (r *Result) describe(t client.Ticket) {
 	if t.State == client.StateFailed {
 		r.Error = plain.Line("the ticket is FAILED: "+verdict.WhyFailed(t), 0)
 	}
-}
-
-// isForAll says whether an answer to a claim would be the same for every asset: a task, a flow or a flag is wrong.
-func isForAll(err error) bool {
-	p, ok := errors.AsType[*client.Problem](err)
-	return ok && (p.Code == client.InvalidTask || p.Code == client.UnknownFlow || p.Code == client.Invalid && len(p.Errors) > 0 && p.Errors[0].Location != "body.asset")
-}
-
-// settle says what an attempt has come to; again is true when the asset is to be tried again.
-func (r *Result) settle(err error) (again bool) {
-	r.Outcome = Done
-	if r.State == client.StateFailed {
-		r.Outcome = Failed
-	}
-	if err == nil {
-		return false
-	}
-	r.Error = plain.Line(err.Error(), 0)
-	_, failed := errors.AsType[*stepError](err)
-	p, refused := errors.AsType[*client.Problem](err)
-	switch {
-	case errors.Is(err, errStopping):
-		r.Outcome = Stopped
-	case failed:
-		r.Outcome = Failed
-	case refused && p.Code == client.InvalidAsset && r.Line > 0:
-		r.Outcome, r.Error = Failed, fmt.Sprintf("line %d: %s", r.Line, r.Error)
-	case refused && p.Code == client.LockHeld:
-		r.Outcome, r.Error = Held, "held by another"
-		if h := p.Holder; h != nil {
-			r.Error = plain.Line(fmt.Sprintf("held by host %s, pid %d, for task %s", h.Host, h.PID, h.Task), 0)
-		}
-		return true
-	case errors.Is(err, errLater), errors.Is(err, errUnavailable), isHost(err), lease.IsLost(err), lease.Transient(err):
-		r.Outcome = Held
-		return true
-	default:
-		r.Outcome = Failed
-	}
-	return false
 }
 
 // badResult is what became of a line that is no asset.

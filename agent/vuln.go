@@ -17,7 +17,6 @@ import (
 const (
 	maxReport = 1 << 30   // of a scanner's report, which is parsed while it comes
 	maxPlain  = 256 << 20 // of a list of findings
-	maxOwn    = 1 << 20   // in Picket's own form
 )
 
 // vuln runs the scanner, or reads its report, and records what was found. A report that cannot be read to its end is an error

@@ -84,3 +84,13 @@ func Away(err error) string {
 	}
 	return ""
 }
+
+// LostError says that a claim can no longer be relied upon. It is the cause with which the work under it is cancelled.
+type LostError struct {
+	Reason string // empty when the deadline came first; see WhyLost
+
+	KillAt time.Duration // on CLOCK_BOOTTIME: until then what runs under the claim must be gone
+}
+
+// Error says why.
+func (e *LostError) Error() string { return fmt.Sprintf("the claim was lost (%s)", e.Reason) }

@@ -120,3 +120,11 @@ func (p *Process) members() (all []Member) {
 	})
 	return all
 }
+
+// codeOf is a process' own exit code, or 128 and the signal that ended it.
+func codeOf(status syscall.WaitStatus) int {
+	if status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return status.ExitStatus()
+}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/signal"
 	"syscall"
 	"time"
 
@@ -76,14 +75,6 @@ func (t *Tree) Terminate() {
 // Code waits for the command's end, takes it away, and returns its exit code as a shell would.
 func (t *Tree) Code() int { return codeOf(t.warden.Reap()) }
 
-// codeOf is a process' own exit code, or 128 and the signal that ended it.
-func codeOf(status syscall.WaitStatus) int {
-	if status.Signaled() {
-		return 128 + int(status.Signal())
-	}
-	return status.ExitStatus()
-}
-
 // Sweep waits until nobody is left of the tree, and kills who is there as long as due says so.
 func (t *Tree) Sweep(due func() bool) {
 	for len(descendants()) > 0 {
@@ -122,19 +113,4 @@ func onTerminal() bool {
 	}
 	_ = tty.Close()
 	return true
-}
-
-// Forwarded are the signals that are passed on to the command and its descendants, but for those that this process was told to ignore
-// (nohup) and its command with it.
-func Forwarded() []os.Signal {
-	var signals []os.Signal
-	for _, s := range []os.Signal{
-		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH,
-		syscall.SIGCONT,
-	} {
-		if !signal.Ignored(s) {
-			signals = append(signals, s)
-		}
-	}
-	return signals
 }

@@ -117,3 +117,18 @@ func hungUp(fd int32) bool {
 	n, err := unix.Poll(at, 0)
 	return err == nil && n > 0
 }
+
+// Forwarded are the signals that are passed on to the command and its descendants, but for those that this process was told to ignore
+// (nohup) and its command with it.
+func Forwarded() []os.Signal {
+	var signals []os.Signal
+	for _, s := range []os.Signal{
+		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH,
+		syscall.SIGCONT,
+	} {
+		if !signal.Ignored(s) {
+			signals = append(signals, s)
+		}
+	}
+	return signals
+}

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/picketd/picket/agent/findings"
@@ -164,8 +163,6 @@ func exploited(list []findings.Finding, ids []string) {
 		})
 	}
 }
-
-func num(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
 
 // sentence sums the figures up for people.
 func (f Figures) sentence() string {

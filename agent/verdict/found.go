@@ -162,10 +162,3 @@ func completed(r findings.Report, facts json.RawMessage) (VulnFacts, error) {
 func (f VulnFacts) Summary() string {
 	return plain.Cut(strings.Join(append([]string{f.sentence()}, f.Notes...), "; "), MaxSummary)
 }
-
-// Sizes within the API's limit on facts, in bytes.
-const (
-	maxListed    = 384 << 10 // of the findings in the facts of vuln; those of intel may have maxAnnotated, for they grow
-	MaxAnnotated = 448 << 10
-	maxOmitted   = 96 << 10 // of the CVEs of findings that are not listed
-)

@@ -69,11 +69,3 @@ func (f IntelFacts) Sentence() string {
 	}
 	return strings.Join(said, ", ")
 }
-
-// BriefList names the first few.
-func BriefList(all []string, most int) string {
-	if len(all) <= most {
-		return strings.Join(all, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
-}

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/picketd/picket/sockapi/client"
@@ -21,9 +20,6 @@ type Explanation struct {
 	Decision json.RawMessage `json:"decision"`  // the facts of assess, null when there are none
 	Words    []string        `json:"words"`     // the same for people, line by line
 }
-
-// TimeForm is how a time is written for people, with its zone.
-const TimeForm = "2006-01-02 15:04:05 MST"
 
 // Why explains a ticket from what is recorded in it.
 func Why(t client.Ticket) Explanation {
@@ -131,11 +127,4 @@ func (f AssessFacts) explain(say func(string, ...any)) {
 		}
 		say("  %s %s %s%s%s %s", one.ID, one.Severity, score, cmp.Or(one.Package, one.Location), mend, one.URL)
 	}
-}
-
-func plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + one + "s"
 }
