@@ -32,7 +32,7 @@ type listRun struct {
 	held     int       // of later
 	progress time.Time // when something was last settled or recorded
 	away     bool      // the last claim could not be made
-	ailing   illness    // what is wrong with this host
+	ailing   illness   // what is wrong with this host
 	refused  error     // why no asset can be claimed
 	results  chan attempted
 }

@@ -114,7 +114,7 @@ func (p *Process) AwaitAlone(within time.Duration) []Member {
 // members are those of the group that have not ended, the leader too. /proc may hide those of other users.
 func (p *Process) members() (all []Member) {
 	eachProcess(func(s stat) {
-		if s.group == p.ID() && !s.ended() {
+		if s.group == p.ID() && !s.over() {
 			all = append(all, Member{s.pid, s.name})
 		}
 	})

@@ -58,7 +58,7 @@ func TestAnEndedProcessKeepsItsIDUntilItIsReaped(t *testing.T) {
 	t.Parallel()
 	p := shell(t, "exit 3")
 	<-p.Ended()
-	if s, ok := statOf(p.ID()); !ok || !s.ended() || s.group != p.ID() {
+	if s, ok := statOf(p.ID()); !ok || !s.over() || s.group != p.ID() {
 		t.Errorf("before it is reaped: %+v, %t", s, ok)
 	}
 	if status := p.Reap(); status.ExitStatus() != 3 {

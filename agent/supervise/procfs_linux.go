@@ -18,8 +18,8 @@ type stat struct {
 	state              byte
 }
 
-// ended reports whether the process runs no more, and only waits to be reaped.
-func (s stat) ended() bool { return s.state == 'Z' || s.state == 'X' }
+// over reports whether the process runs no more, and only waits to be reaped.
+func (s stat) over() bool { return s.state == 'Z' || s.state == 'X' }
 
 // statOf reads a process' state. ok is false when it is gone.
 func statOf(pid int) (s stat, ok bool) {
@@ -61,7 +61,7 @@ func eachProcess(do func(stat)) {
 func descendants() []int {
 	children := map[int][]int{}
 	eachProcess(func(s stat) {
-		if !s.ended() {
+		if !s.over() {
 			children[s.parent] = append(children[s.parent], s.pid)
 		}
 	})

@@ -42,7 +42,7 @@ func StartTree(path string, argv, env []string) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := started(near); err != nil {
+	if err := startOf(near); err != nil {
 		t.warden.Reap()
 		return nil, &fs.PathError{Op: "exec", Path: path, Err: err}
 	}
@@ -88,7 +88,7 @@ func (t *Tree) Sweep(due func() bool) {
 // ReapOrphans takes away who lost its parent, became a child of this process, and has ended; not the warden.
 func (t *Tree) ReapOrphans() {
 	eachProcess(func(s stat) {
-		if s.ended() && s.parent == os.Getpid() && s.pid != t.warden.ID() {
+		if s.over() && s.parent == os.Getpid() && s.pid != t.warden.ID() {
 			_, _ = unix.Wait4(s.pid, nil, unix.WNOHANG, nil)
 		}
 	})

@@ -44,8 +44,8 @@ func wardenCommand(path string, argv, env []string, group bool) (cmd *exec.Cmd, 
 	}, near, far, nil
 }
 
-// started reads from the link how the command's start went.
-func started(link *os.File) error {
+// startOf reads from the link how the command's start went.
+func startOf(link *os.File) error {
 	var errno uint32
 	if err := binary.Read(link, binary.NativeEndian, &errno); err != nil {
 		return errors.New("what looks after it has ended")

@@ -18,8 +18,8 @@ import (
 	"github.com/picketd/picket/agent/findings"
 )
 
-// scanned is what a condition may name before intelligence was asked.
-type scanned struct {
+// beforeIntel is what a condition may name before intelligence was asked.
+type beforeIntel struct {
 	Asset    string  `expr:"asset"`
 	Task     string  `expr:"task"`
 	MaxCVSS  float64 `expr:"max_cvss"`
@@ -33,9 +33,9 @@ type scanned struct {
 	Findings []named `expr:"findings"`
 }
 
-// known is what a condition may name afterwards.
-type known struct {
-	scanned
+// afterIntel is what a condition may name afterwards.
+type afterIntel struct {
+	beforeIntel
 	KEV  bool    `expr:"kev"`
 	EPSS float64 `expr:"epss"`
 }
@@ -58,13 +58,13 @@ type named struct {
 type Condition struct {
 	text      string
 	withIntel bool
-	whole     part
+	whole     clause
 	operator  string // between the parts: || or &&, or empty when there is one
-	parts     []part
+	parts     []clause
 }
 
-// part is one of the alternatives of a condition (or, without any, one of its demands), for the explanation.
-type part struct {
+// clause is one of the alternatives of a condition (or, without any, one of its demands), for the explanation.
+type clause struct {
 	text    string
 	program *vm.Program
 	walks   bool // it looks at the list of findings, not only at the figures
@@ -76,9 +76,9 @@ var ErrCut = errors.New("the list of findings is cut")
 
 // NewCondition compiles an expression. Without intelligence, kev and epss are not known in it.
 func NewCondition(text string, withIntel bool) (*Condition, error) {
-	var env any = scanned{}
+	var env any = beforeIntel{}
 	if withIntel {
-		env = known{}
+		env = afterIntel{}
 	}
 	c := &Condition{text: text, withIntel: withIntel}
 	program, err := compile(text, env)
@@ -89,7 +89,7 @@ func NewCondition(text string, withIntel bool) (*Condition, error) {
 	if err != nil {
 		return nil, conditionError(err, withIntel)
 	}
-	c.whole = newPart(text, program, tree.Node)
+	c.whole = newClause(text, program, tree.Node)
 	for _, operators := range [][]string{{"||", "or"}, {"&&", "and"}} {
 		if c.parts = nil; len(operands(tree.Node, operators)) < 2 {
 			continue
@@ -101,18 +101,18 @@ func NewCondition(text string, withIntel bool) (*Condition, error) {
 				c.parts, c.operator = nil, ""
 				break
 			}
-			c.parts = append(c.parts, newPart(node.String(), program, node))
+			c.parts = append(c.parts, newClause(node.String(), program, node))
 		}
 		break
 	}
 	if c.parts == nil {
-		c.parts = []part{c.whole}
+		c.parts = []clause{c.whole}
 	}
 	return c, nil
 }
 
-func newPart(text string, program *vm.Program, node ast.Node) part {
-	p := part{text: text, program: program, walks: namesFindings(node)}
+func newClause(text string, program *vm.Program, node ast.Node) clause {
+	p := clause{text: text, program: program, walks: namesFindings(node)}
 	b, ok := node.(*ast.BuiltinNode)
 	p.any = ok && b.Name == "any" && !namesFindings(b.Arguments[1])
 	return p
@@ -209,8 +209,8 @@ func (c *Condition) decide(e Evidence) (bool, error) {
 	return false, fmt.Errorf("%w: it holds %d of %d, and the condition looks at each: %s", ErrCut, e.Count-e.left, e.Count, adviceOn(e))
 }
 
-func (c *Condition) evaluate(p part, e Evidence) (bool, error) {
-	var env any = e.environment().scanned // a program runs on the type that it was compiled for
+func (c *Condition) evaluate(p clause, e Evidence) (bool, error) {
+	var env any = e.environment().beforeIntel // a program runs on the type that it was compiled for
 	if c.withIntel {
 		env = e.environment()
 	}
@@ -223,9 +223,9 @@ func (c *Condition) evaluate(p part, e Evidence) (bool, error) {
 }
 
 // environment is the evidence as conditions name it.
-func (e Evidence) environment() known {
-	k := known{
-		scanned: scanned{
+func (e Evidence) environment() afterIntel {
+	k := afterIntel{
+		beforeIntel: beforeIntel{
 			Asset: e.asset, Task: e.task, MaxCVSS: e.MaxCVSS, Number: e.Count,
 			Critical: e.Critical, High: e.High, Medium: e.Medium, Low: e.Low, Info: e.Info, Unknown: e.Unknown,
 			Findings: make([]named, len(e.Findings)),

@@ -58,8 +58,8 @@ func newCVESet(ids []string, room int) (set cveSet, left int) {
 // maxRange bounds what a range that somebody else has written may stand for.
 const maxRange = 1 << 20
 
-// list are the CVEs of the set, in order.
-func (s cveSet) list() []string {
+// cves are those of the set, in order.
+func (s cveSet) cves() []string {
 	var all []string
 	for _, year := range slices.Sorted(maps.Keys(s)) {
 		for part := range strings.SplitSeq(s[year], ",") {

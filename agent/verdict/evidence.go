@@ -41,7 +41,7 @@ func EvidenceOf(t client.Ticket) (Evidence, error) {
 		return e, fmt.Errorf("cannot use the recorded facts of vuln: %w", err)
 	}
 	e.Figures, e.Findings, e.Digest, e.notes = f.Figures, f.Findings, f.Digest, f.Notes
-	e.left, e.Omitted, e.Unlisted = f.Omitted, append(f.OmittedCVEs.list(), f.OmittedIDs...), f.Unlisted
+	e.left, e.Omitted, e.Unlisted = f.Omitted, append(f.OmittedCVEs.cves(), f.OmittedIDs...), f.Unlisted
 	if step, ok := t.Steps[client.StepIntel]; ok {
 		facts, err := ReadIntelFacts(step.Facts)
 		if err != nil {

@@ -33,12 +33,12 @@ func Worse(now, before Evidence) bool {
 	}
 	return now.KEV && !before.KEV || now.MaxCVSS > before.MaxCVSS || slices.ContainsFunc(now.Findings, func(f findings.Finding) bool {
 		old, ok := known[identity(f)]
-		return ok && graver(f, old)
+		return ok && moreSevere(f, old)
 	})
 }
 
-// graver says whether a finding has become more severe.
-func graver(now, before findings.Finding) bool {
+// moreSevere says whether a finding has become more severe.
+func moreSevere(now, before findings.Finding) bool {
 	return slices.Index(client.Severities(), now.Severity) > slices.Index(client.Severities(), before.Severity) || now.CVSS > before.CVSS ||
 		now.KEV && !before.KEV
 }

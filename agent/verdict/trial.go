@@ -83,19 +83,19 @@ func looksForNames(text string) bool {
 // Try says what is wrong with a condition by what it comes to on made-up hosts: that it fails, or that it, or one of its
 // alternatives, never or always holds.
 func (c *Condition) Try(hosts []madeUp) string {
-	wrong := c.tryPart(c.whole, hosts)
+	wrong := c.tryClause(c.whole, hosts)
 	if c.operator != "||" || wrong != "" {
 		return wrong
 	}
 	for _, p := range c.parts {
-		if wrong := c.tryPart(p, hosts); wrong != "" {
+		if wrong := c.tryClause(p, hosts); wrong != "" {
 			return fmt.Sprintf("has a part, %s, that %s", p.text, wrong)
 		}
 	}
 	return ""
 }
 
-func (c *Condition) tryPart(p part, hosts []madeUp) string {
+func (c *Condition) tryClause(p clause, hosts []madeUp) string {
 	held := 0
 	for _, h := range hosts {
 		holds, err := c.evaluate(p, h.Evidence)
