@@ -45,12 +45,15 @@ func openRobot(o *opening, k robotKind) Sender {
 	for _, m := range o.Mentions {
 		o.demand(mentionForm.MatchString(m), "mentions", "%q is nobody: write user ids or mobile numbers, without an @ before them, or \"@all\"", m)
 	}
-	secret := o.secret("secret_file", o.SecretFile, func(s string) error {
-		if strings.HasPrefix(s, secretPrefix) || strings.ContainsAny(s, " \t") {
-			return fmt.Errorf("cannot use %s: write the secret as the robot's settings show it, alone", o.SecretFile)
-		}
-		return nil
-	})
+	secret := ""
+	if k.sign != nil {
+		secret = o.secret("secret_file", o.SecretFile, func(s string) error {
+			if strings.HasPrefix(s, secretPrefix) || strings.ContainsAny(s, " \t") {
+				return fmt.Errorf("cannot use %s: write the secret as the robot's settings show it, alone", o.SecretFile)
+			}
+			return nil
+		})
+	}
 	return &robot{poster: newPoster(o, secret), robotKind: k, prose: newProse(o, k.head, k.tame), Config: o.Config, secret: secret}
 }
 
