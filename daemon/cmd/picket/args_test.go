@@ -16,7 +16,7 @@ var oneRun sync.Mutex
 func runs(args []string, in io.Reader, out, errs io.Writer) int {
 	oneRun.Lock()
 	defer oneRun.Unlock()
-	return run(args, in, out, errs)
+	return picketMain(args, in, out, errs)
 }
 
 func TestArrange(t *testing.T) {

@@ -231,7 +231,7 @@ func auditRows(w io.Writer, wide int) func(*audit.Record) error {
 				return err
 			}
 		}
-		return row(clock(e.Time), string(e.Kind), orDash(cmp.Or(e.Ticket, e.Asset)), move(e), agentOf(e), what(e))
+		return row(clock(e.Time), string(e.Kind), orDash(cmp.Or(e.Ticket, e.Asset)), move(e), agentOf(e), restOf(e))
 	}
 }
 
@@ -249,8 +249,8 @@ func agentOf(e *audit.Record) string {
 	return orDash(e.AgentPID.String()) + "/" + e.AgentUID.String()
 }
 
-// what is the rest, in a line.
-func what(e *audit.Record) string {
+// restOf is the rest, in a line.
+func restOf(e *audit.Record) string {
 	parts := []string{e.Step, e.Channel, e.Code, e.Reason, e.Dropped}
 	if e.Kind == audit.Refused || e.Kind == audit.Replayed || e.Kind == audit.Unconfirmed {
 		parts = slices.Insert(parts, 0, e.Call)

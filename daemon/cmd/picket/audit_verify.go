@@ -89,9 +89,9 @@ func printRuns(w io.Writer, runs []*audit.Run) {
 		if r.Last == 0 {
 			numbers, end = "none", "not known"
 		}
-		t.row(r.Run, orDash(r.Host), clock(r.From), numbers, end, list(r.Dropped), list(r.Missing), list(r.Gone), list(r.Rotated), list(r.Twice))
+		t.row(r.Run, orDash(r.Host), clock(r.From), numbers, end, joined(r.Dropped), joined(r.Missing), joined(r.Gone), joined(r.Rotated), joined(r.Twice))
 	}
 	t.print(w)
 }
 
-func list(of []string) string { return orDash(strings.Join(of, " ")) }
+func joined(of []string) string { return orDash(strings.Join(of, " ")) }

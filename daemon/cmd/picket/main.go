@@ -13,11 +13,11 @@ import (
 )
 
 func main() {
-	os.Exit(run(os.Args, os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(picketMain(os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// run runs one command line and returns its exit code.
-func run(args []string, in io.Reader, out, errs io.Writer) int {
+// picketMain runs one command line and returns its exit code.
+func picketMain(args []string, in io.Reader, out, errs io.Writer) int {
 	app := newApp()
 	app.Reader, app.Writer, app.ErrWriter = in, out, errs
 	if len(args) > 1 && args[1] == completeWord {
