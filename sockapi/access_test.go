@@ -49,7 +49,7 @@ func TestOwner(t *testing.T) {
 	}
 	owned := 0
 	for _, one := range routes {
-		if one.access != owner && one.access != forced {
+		if one.access != ownerOnly && one.access != forced {
 			continue
 		}
 		owned++

@@ -81,7 +81,7 @@ func TestG12_EveryRefusedCallThatWritesIsRecorded(t *testing.T) {
 			one(r, client.Forbidden, "1001")
 		}
 		code := client.Invalid
-		if r.access == admin {
+		if r.access == adminOnly {
 			code = client.Forbidden
 		}
 		if h.as(mine, r.method, fill.Replace(r.path), `[1]`); r.method != "GET" {

@@ -135,3 +135,10 @@ func (c *call) untilDrained() (context.Context, context.CancelFunc) {
 func (c *call) by() string { return fmt.Sprintf("%d/%d", c.peer.PID, c.peer.UID) }
 
 func (c *call) isAdmin() bool { return c.api.isAdmin(c.peer) }
+
+// params are the values of a path's parameters.
+type params struct {
+	id      string // of a claim
+	channel string // its name
+	ticket  engine.TicketID
+}

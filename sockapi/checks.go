@@ -15,14 +15,6 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
-// The forms of strings, in the tag form. A string without one is a line: no control characters.
-const (
-	formText     = "text" // a line feed, a carriage return and a tab may stand in it
-	formDuration = "duration"
-	formAsset    = "asset"
-	formTask     = "task"
-)
-
 // check looks whether a value that was given is within its field's limits.
 func (f field) check(wrong *violations, at string, value any) {
 	switch value := value.(type) {

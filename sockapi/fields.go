@@ -82,3 +82,11 @@ func tagNumber(sf reflect.StructField, tag string) int64 {
 	}
 	return int64(d)
 }
+
+// The forms of strings, in the tag form. A string without one is a line: no control characters.
+const (
+	formText     = "text" // a line feed, a carriage return and a tab may stand in it
+	formDuration = "duration"
+	formAsset    = "asset"
+	formTask     = "task"
+)

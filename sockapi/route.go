@@ -15,10 +15,10 @@ import (
 type access string
 
 const (
-	anyone access = "anyone"
-	owner  access = "owner" // the uid that made the claim, and root: the engine decides it with the call
-	admin  access = "admin" // root, and members of the admin group
-	forced access = "owner, or with force admin"
+	anyone    access = "anyone"
+	ownerOnly access = "owner" // the uid that made the claim, and root: the engine decides it with the call
+	adminOnly access = "admin" // root, and members of the admin group
+	forced    access = "owner, or with force admin"
 )
 
 // forceWord is the value of the query's force that asks for it.
@@ -26,7 +26,7 @@ const forceWord = "true"
 
 // needsAdmin reports whether a request may be made by an admin only.
 func (a access) needsAdmin(r *http.Request) bool {
-	return a == admin || a == forced && r.URL.Query().Get("force") == forceWord
+	return a == adminOnly || a == forced && r.URL.Query().Get("force") == forceWord
 }
 
 // route is one call: what it takes, what it answers, who may make it.
@@ -54,9 +54,9 @@ func (r route) codes() codes {
 		all = append(all, client.InvalidTask)
 	}
 	switch r.access {
-	case owner, forced:
+	case ownerOnly, forced:
 		all = append(all, client.ClaimNotFound, client.Forbidden)
-	case admin:
+	case adminOnly:
 		all = append(all, client.Forbidden)
 	}
 	all = append(all, r.refusals...)

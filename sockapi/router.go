@@ -82,13 +82,6 @@ func (r router) find(req *http.Request, header http.Header) (*route, params, err
 	return nil, params{}, problem(client.NotFound, "there is nothing at this path; GET /v1/openapi.json lists the calls")
 }
 
-// params are the values of a path's parameters.
-type params struct {
-	id      string // of a claim
-	channel string // its name
-	ticket  engine.TicketID
-}
-
 // match compares a path with a resource's. An error is a parameter that cannot be right.
 func (res resource) match(segments []string) (p params, ok bool, err error) {
 	if len(segments) != len(res.segments) {
