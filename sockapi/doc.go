@@ -24,6 +24,9 @@
 // That is why the pass over the raw body comes before them. The tags on the requests in package client are both what is
 // checked and what the OpenAPI document says, so the two cannot drift.
 //
+// The package has more than 3,000 lines and stays in one piece: each stage hands the call on to the next, with what only it may set,
+// and none makes sense without the others.
+//
 // Problems never repeat a value of a body, which may be a secret that was put into the wrong field. A name is repeated only
 // if it is short and plain.
 //
