@@ -82,8 +82,8 @@ func TestG11_WhatIsWrongInTheFileIsALineWithWhatWouldBeRight(t *testing.T) {
 		"[redis]\naddrs = [1]":                   `2: redis.addrs: must be a list of strings, such as ["one", "two"]`,
 		"[redis]\ntls = true":                    "2: redis.tls: must be a table",
 		"host = \"a\"\nhost = \"b\"":             "2: host: key host is already defined",
-		"host = ":                                "1: expected value, not end of input",
-		"host = \"\xff\"":                        "1: invalid UTF-8 character in basic string",
+		"host = ":                                "1: host: expected value, not end of input",
+		"host = \"\xff\"":                        "1: host: invalid UTF-8 character in basic string",
 
 		// Values.
 		"host = \"\"":                         "1: host: must be a name of 1 to 256 bytes without control characters",
