@@ -14,6 +14,7 @@ import (
 
 	"github.com/picketd/picket/agent/lease"
 	"github.com/picketd/picket/agent/strict"
+	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -136,4 +137,37 @@ func (c Config) open(log *slog.Logger) (*shelf, error) {
 		err = wrong
 	}
 	return k, err
+}
+
+// LoadConfig reads a file: that path, else $PICKET_AGENT_CONFIG, else /etc/picket/agent.toml. Its error is an ErrConfig with a
+// line for each thing that is wrong.
+func LoadConfig(path string) (Config, error) {
+	c, _, err := loadConfig(path)
+	return c, err
+}
+
+// CheckConfig says all that is wrong with a file, as LoadConfig does, and with what it names, as Check does.
+func CheckConfig(path string, log *slog.Logger) error {
+	c, read, err := loadConfig(path)
+	if !read {
+		return err
+	}
+	return errors.Join(err, c.Check(log))
+}
+
+// tryConditions tries the conditions of a plan on made-up hosts.
+func (p *plan) tryConditions() (problems []strict.Problem) {
+	hosts := verdict.MadeUpHosts()
+	for _, c := range []struct {
+		key       string
+		condition *verdict.Condition
+	}{{"step.intel.when", p.when}, {"step.assess.high_risk", p.highRisk}} {
+		if c.condition == nil {
+			continue
+		}
+		if wrong := c.condition.Try(hosts); wrong != "" {
+			problems = append(problems, strict.Problem{Key: c.key, Message: wrong})
+		}
+	}
+	return problems
 }
