@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"os/exec"
@@ -49,12 +50,9 @@ func (r *Reader) Journal(ctx context.Context, filter *Filter, follow bool) iter.
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 		var said bytes.Buffer
 		cmd.Stderr = &said
-		out, err := cmd.StdoutPipe()
-		if err == nil {
-			err = cmd.Start()
-		}
+		out, err := start(cmd)
 		if err != nil {
-			yield(nil, fmt.Errorf("%w: journalctl does not start: %w", ErrNoJournal, err))
+			yield(nil, err)
 			return
 		}
 		for record, err := range r.Lines(out, "the journal") {
@@ -75,6 +73,17 @@ func journalctl(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "journalctl", args...)
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "SYSTEMD_LOG_LEVEL=info", "SYSTEMD_LOG_TARGET=console")
 	return cmd
+}
+
+func start(journalctl *exec.Cmd) (io.Reader, error) {
+	out, err := journalctl.StdoutPipe()
+	if err == nil {
+		err = journalctl.Start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: journalctl does not start: %w", ErrNoJournal, err)
+	}
+	return out, nil
 }
 
 // mayReadJournal finds out whether there is a journal, and this user sees what others wrote there. journalctl says so only where
@@ -112,12 +121,9 @@ func JournalBegins(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd := journalctl(ctx, "--system", "--output=json", "--no-pager", "--output-fields=PRIORITY")
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
+	out, err := start(cmd)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("%w: journalctl does not start: %w", ErrNoJournal, err)
+		return time.Time{}, err
 	}
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	cancel() // one entry is enough
