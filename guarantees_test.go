@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	testName   = regexp.MustCompile(`(?m)^func (Test\w+)\(|^func init.*contract\["([^"\n]+)"\]|^\tcontract\["([^"\n]+)"\]`)
-	namedTest  = regexp.MustCompile("`(Test\\w+|[^`/]+ [^`/]+)`")
+	testName   = regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	namedTest  = regexp.MustCompile("`(Test\\w+)`")
 	namedFile  = regexp.MustCompile("`([a-z][a-z0-9_/-]+/[a-z0-9_]+\\.[a-z.]+)`")
 	numbered   = regexp.MustCompile(`\b[GF]\d{1,2}\b`)
 	rowsNumber = regexp.MustCompile(`^\| ([GF]\d+) \|`)
@@ -62,13 +62,13 @@ func numbersIn(text string) []string {
 	return numbered.FindAllString(strings.NewReplacer("_", " ", "TestG", " G", "TestF", " F").Replace(text), -1)
 }
 
-// testNames are the names of all tests, and of the rows of the engine's contract.
+// testNames are the names of all tests.
 func testNames(t *testing.T) map[string]bool {
 	names := map[string]bool{}
 	for _, p := range files(t) {
 		if strings.HasSuffix(p, "_test.go") {
 			for _, m := range testName.FindAllStringSubmatch(string(read(t, p)), -1) {
-				names[m[1]+m[2]+m[3]] = true
+				names[m[1]] = true
 			}
 		}
 	}

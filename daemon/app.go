@@ -18,6 +18,8 @@ import (
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi"
+
+	"github.com/picketd/picket/engine/delivery"
 )
 
 // Options is what New needs beside the configuration.
@@ -68,7 +70,7 @@ func New(c Config, o Options) (*Daemon, error) {
 }
 
 // engineConfig is the engine's share of the configuration.
-func (d *Daemon) engineConfig(store *outbox.Store, render func(string, engine.Message) ([]byte, error)) engine.Config {
+func (d *Daemon) engineConfig(store *outbox.Store, render func(string, delivery.Message) ([]byte, error)) engine.Config {
 	c := d.config
 	e := engine.Config{
 		Redis: d.redis, Urgent: d.urgent, Weigh: sockapi.Weigh, Rest: sockapi.Rest, Outbox: store, Render: render, Audit: d.audit.Record, Gate: d.settings.gate,
@@ -79,7 +81,7 @@ func (d *Daemon) engineConfig(store *outbox.Store, render func(string, engine.Me
 		Logger: d.log, Registry: d.registry,
 	}
 	for _, ch := range c.Channels {
-		e.Channels = append(e.Channels, engine.Channel{
+		e.Channels = append(e.Channels, delivery.Channel{
 			Name: ch.Name, Type: ch.Type, MinSeverity: ch.MinSeverity, Flows: ch.Flows, AtMostOnce: ch.AtMostOnce,
 		})
 	}

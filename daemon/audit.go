@@ -5,7 +5,8 @@ package daemon
 
 import (
 	"github.com/picketd/picket/audit"
-	"github.com/picketd/picket/engine"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // AuditMarks reads what the daemon of a configuration kept; nothing when it kept none. An empty path is the default configuration.
@@ -19,6 +20,6 @@ func AuditMarks(path string) ([]audit.Mark, error) {
 
 // CanonicalAsset is an asset as it stands in records. Its error is an engine.ErrInvalidAsset.
 func CanonicalAsset(asset string) (string, error) {
-	a, err := engine.ParseAsset(asset)
+	a, err := store.ParseAsset(asset)
 	return string(a), err
 }

@@ -15,7 +15,8 @@ import (
 	"unicode"
 
 	"github.com/picketd/picket/agent/strict"
-	"github.com/picketd/picket/engine"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 const (
@@ -48,7 +49,7 @@ func (c Config) check(k checker) []problem {
 			k.problems = append(k.problems, problem{Key: at + p.Key, Message: p.Message})
 		}
 		for _, name := range ch.Flows {
-			_, err := engine.LookupFlow(name)
+			_, err := store.LookupFlow(name)
 			k.demand(err == nil && name != "", at+"flows", "%q is not a known flow: write \"asset-inference\"", name)
 		}
 		if first, twice := names[ch.Name]; twice {

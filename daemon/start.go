@@ -23,6 +23,8 @@ import (
 	"github.com/picketd/picket/notifier/channel"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi"
+
+	"github.com/picketd/picket/engine/delivery"
 )
 
 // engineGrace is for the engine's last calls to Redis when it stops.
@@ -95,7 +97,7 @@ func (d *Daemon) startOutbox(context.Context) error {
 // startParts makes engine and notifier, each of which asks the other.
 func (d *Daemon) startParts(context.Context) error {
 	var send *notifier.Notifier
-	eng, err := engine.New(d.engineConfig(d.outbox, func(name string, m engine.Message) ([]byte, error) {
+	eng, err := engine.New(d.engineConfig(d.outbox, func(name string, m delivery.Message) ([]byte, error) {
 		return send.Render(name, channel.Message(m))
 	}))
 	if err != nil {
@@ -130,7 +132,7 @@ func (d *Daemon) awaitRedis(ctx context.Context) error {
 	defer limit.Stop()
 	select {
 	case <-d.settings.known:
-		return awaitClaims(ctx, d.engine.Adopted(), d.engine.Awaiting, func() { d.extendStart(10 * settingsLimit) })
+		return awaitClaims(ctx, d.engine.Restored(), d.engine.Awaiting, func() { d.extendStart(10 * settingsLimit) })
 	case <-limit.C:
 		return nil
 	case <-ctx.Done():

@@ -20,6 +20,8 @@ import (
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // waitHost is a host as far as waiting is concerned: an engine that runs, and the number of commands that Redis had from it.
@@ -201,7 +203,7 @@ func TestF7_AWaiterIsGivenNoDeadClaim(t *testing.T) {
 	if err := a.Release(t.Context(), holder.ID, 1000); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-answered; err == nil || !errors.Is(err, engine.ErrStoreUnavailable) || !slept.Load() {
+	if err := <-answered; err == nil || !errors.Is(err, store.ErrUnavailable) || !slept.Load() {
 		t.Errorf("got %v", err)
 	}
 	if list := b.Claims(0); len(list) != 0 || b.waiting(t) != 0 {

@@ -12,9 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
+
+	"github.com/picketd/picket/engine/lookout"
 )
 
 // warned returns what is said under a name, an empty Warning if nothing.
@@ -146,9 +147,9 @@ func TestALostStoreIsShown(t *testing.T) {
 		if err := redis.FlushAll(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}
-		return h.warned(t, engine.AlarmStoreReset).Alarm
+		return h.warned(t, lookout.AlarmStoreReset).Alarm
 	})
-	if w := h.warned(t, engine.AlarmStoreReset); w.At == nil || !strings.Contains(w.Message, "Redis lost its data") || !h.Status().Ready {
+	if w := h.warned(t, lookout.AlarmStoreReset); w.At == nil || !strings.Contains(w.Message, "Redis lost its data") || !h.Status().Ready {
 		t.Errorf("it says %+v", w)
 	}
 }

@@ -13,11 +13,13 @@ import (
 	"github.com/go-redsync/redsync/v4"
 
 	"github.com/picketd/picket/audit"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // ClaimRequest asks for a claim. The durations are checked against their limits by Claim.
 type ClaimRequest struct {
-	Asset     Asset
+	Asset     store.Asset
 	Task      string
 	Flow      string // empty: asset-inference
 	Wait      time.Duration
@@ -31,8 +33,8 @@ type ClaimRequest struct {
 // ClaimResult is a granted claim, or, when Claim is nil, a terminal ticket that needs none.
 type ClaimResult struct {
 	Claim  *Claim
-	Ticket Ticket
-	Next   []Next
+	Ticket store.Ticket
+	Next   []store.Next
 }
 
 // Claim screens, locks, mints: a lock-free read answers a terminal ticket at once; a held asset is answered with its holder, or
@@ -61,7 +63,7 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 	if e.Draining() {
 		return ClaimResult{}, ErrDraining
 	}
-	flow, err := LookupFlow(r.Flow)
+	flow, err := store.LookupFlow(r.Flow)
 	if err != nil {
 		return ClaimResult{}, err
 	}
@@ -70,9 +72,9 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 		return ClaimResult{}, err
 	}
 	c := &claim{
-		id: rand.Text(), nonce: rand.Text(), ticket: TicketID{r.Asset, r.Task}, flow: flow,
+		id: rand.Text(), nonce: rand.Text(), ticket: store.ID(r.Asset, r.Task), flow: flow,
 		uid: r.Peer.UID, owner: r.Peer.Owner(), account: r.Peer.Account(), caller: r.Peer.PID, heartbeat: r.Heartbeat, maxHold: r.MaxHold, process: process,
-		request: r.Request, status: Held, ended: make(chan struct{}), writes: newTurnstile(),
+		request: r.Request, status: Held, ended: make(chan struct{}), writes: store.NewTurnstile(),
 	}
 	if process != nil {
 		c.pid, c.caller = process.PID(), process.PID()
@@ -82,13 +84,13 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 		closeProcess(process)
 		return result, err
 	}
-	if err := e.Gate(); err != nil {
+	if err := e.config.Gate(); err != nil {
 		closeProcess(process)
-		return ClaimResult{}, &StoreError{Why: err.Error()}
+		return ClaimResult{}, &store.UnavailableError{Why: err.Error()}
 	}
-	if !e.claims.reserve(r.Peer.Account(), e.MaxPerUID) {
+	if !e.claims.reserve(r.Peer.Account(), e.config.MaxPerUID) {
 		closeProcess(process)
-		return ClaimResult{}, fmt.Errorf("%w: %d are held; finish or release some", ErrTooManyClaims, e.MaxPerUID)
+		return ClaimResult{}, fmt.Errorf("%w: %d are held; finish or release some", ErrTooManyClaims, e.config.MaxPerUID)
 	}
 	ticket, granted, err := e.acquire(ctx, c, r.Wait)
 	if granted && ctx.Err() != nil { // the caller went away in the meantime, and nobody else will ever know of this claim
@@ -98,7 +100,7 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 	if err != nil || !granted {
 		e.claims.unreserve(c.account)
 		closeProcess(process)
-		return ClaimResult{Ticket: ticket, Next: []Next{}}, err
+		return ClaimResult{Ticket: ticket, Next: []store.Next{}}, err
 	}
 	// From here on the claim is the watchdog's. It is in the journal before it is answered, so that a crash of the daemon right after
 	// the answer does not end it.
@@ -124,13 +126,13 @@ func (e *Engine) again(ctx context.Context, c *claim) (result ClaimResult, again
 	}
 	told := own.event(audit.Replayed)
 	told.From, told.To = string(t.State), string(t.State)
-	e.audit(ctx, told)
+	e.store.Tell(ctx, told)
 	v := e.view(own)
 	return ClaimResult{Claim: &v, Ticket: t, Next: own.flow.Next(t.State)}, true, nil
 }
 
 // acquire screens, waits its turn, and takes lock and grant. granted is false for a terminal ticket.
-func (e *Engine) acquire(ctx context.Context, c *claim, wait time.Duration) (Ticket, bool, error) {
+func (e *Engine) acquire(ctx context.Context, c *claim, wait time.Duration) (store.Ticket, bool, error) {
 	ctx, cancel := e.untilDrain(ctx)
 	defer cancel()
 	until := time.Now().Add(wait)
@@ -143,55 +145,55 @@ func (e *Engine) acquire(ctx context.Context, c *claim, wait time.Duration) (Tic
 			return ticket, granted, err
 		}
 		if !time.Now().Before(until) {
-			return Ticket{}, false, held
+			return store.Ticket{}, false, held
 		}
 		if turn == nil {
 			turn = e.queue.join(c.ticket.Asset)
 		}
-		again := e.Rest(ctx)
+		again := e.config.Rest(ctx)
 		if err := errors.Join(turn.wait(ctx, until, held.Holder.Remaining), again()); err != nil {
-			return Ticket{}, false, err
+			return store.Ticket{}, false, err
 		}
 	}
 }
 
 // try screens, and takes lock and grant if the asset is free and none that waits on this host comes before; else it returns a
 // *HeldError.
-func (e *Engine) try(ctx context.Context, c *claim, t *turn) (Ticket, bool, error) {
+func (e *Engine) try(ctx context.Context, c *claim, t *turn) (store.Ticket, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.allowance())
 	defer cancel()
 	snap, err := e.screen(ctx, c.ticket)
 	if err != nil {
-		return Ticket{}, false, err
+		return store.Ticket{}, false, err
 	}
-	if len(snap.fields) > 0 && c.flow.terminal(State(snap.fields["state"])) {
-		if snap.big {
+	if c.flow.Final(snap.State()) {
+		if snap.Big {
 			ticket, err := e.Ticket(ctx, c.ticket)
 			return ticket, false, err
 		}
-		ticket, err := snap.ticket(c.ticket)
+		ticket, err := snap.Ticket(c.ticket)
 		return ticket, false, err
 	}
-	if snap.lock == "" && e.queue.mayTake(c.ticket.Asset, t) {
-		if err := e.weigh(ctx, snap.size); err != nil {
-			return Ticket{}, false, err
+	if snap.Lock == "" && e.queue.mayTake(c.ticket.Asset, t) {
+		if err := e.weigh(ctx, snap.Size); err != nil {
+			return store.Ticket{}, false, err
 		}
 		ticket, granted, err := e.take(ctx, c)
 		if !errors.Is(err, errHeld) {
 			return ticket, granted, err
 		}
 	}
-	return Ticket{}, false, &HeldError{Asset: c.ticket.Asset, Holder: snap.holder()}
+	return store.Ticket{}, false, &HeldError{Asset: c.ticket.Asset, Holder: snap.Holder()}
 }
 
 // errHeld: somebody was faster.
 var errHeld = errors.New("held")
 
 // take locks through redsync, then mints. On any failure it leaves no lock behind, as far as Redis can be reached.
-func (e *Engine) take(ctx context.Context, c *claim) (Ticket, bool, error) {
+func (e *Engine) take(ctx context.Context, c *claim) (store.Ticket, bool, error) {
 	sent, err := e.lock(ctx, c)
 	if err != nil {
-		return Ticket{}, false, err
+		return store.Ticket{}, false, err
 	}
 	keep := false
 	defer func() {
@@ -199,41 +201,37 @@ func (e *Engine) take(ctx context.Context, c *claim) (Ticket, bool, error) {
 			e.unlock(c)
 		}
 	}()
-	r, err := e.commit(ctx, mintScript, c.ticket, audit.Event{Kind: audit.Claimed}, e.args(c.ticket, e.highest(c.ticket.Asset), c.nonce, c.agent, "",
-		c.flow.Name, string(c.flow.Initial), string(c.ticket.Asset), e.KeepGrants.Milliseconds(),
-		e.keys.asset(c.ticket.Asset, "ticket:"), e.keys.asset(c.ticket.Asset, "log:"), e.keys.asset(c.ticket.Asset, "refused:")))
+	m, err := e.store.Mint(ctx, c.ticket, store.Writer{Token: e.lookout.Highest(c.ticket.Asset), Nonce: c.nonce, Agent: c.agent}, c.flow)
 	if err != nil {
-		return Ticket{}, false, err
+		return store.Ticket{}, false, err
 	}
-	switch r.code {
-	case codeMismatch:
-		return Ticket{}, false, fmt.Errorf("%w: claim it with that one", ErrFlowMismatch)
-	case codeGone:
-		return Ticket{}, false, errHeld
+	switch m.Code {
+	case store.Mismatch:
+		return store.Ticket{}, false, fmt.Errorf("%w: claim it with that one", ErrFlowMismatch)
+	case store.Gone:
+		return store.Ticket{}, false, errHeld
 	}
-	snap := snapshot{fields: r.pairs(0)}
-	ticket, err := snap.ticket(c.ticket)
-	if err != nil || r.code == codeTerminal {
+	ticket, err := m.Ticket(c.ticket)
+	if err != nil || m.Code == store.Terminal {
 		return ticket, false, err
 	}
-	c.token = r.number(2)
-	e.tellBefore(c, r)
-	e.saw(c.ticket.Asset, c.token)
+	c.token = m.Token
+	e.lookout.Saw(c.ticket.Asset, c.token)
 	now := e.now()
 	c.started, c.since = now, time.Now().Round(time.Millisecond).UTC()
-	c.trusted, c.renewAt = sent+e.TTL-e.margin, sent+jitter(e.TTL/3)
+	c.trusted, c.renewAt = e.trust.until(sent), e.trust.renewal(sent)
 	c.sign, c.noted = e.dog.at(now).clock, now
 	if now >= c.trusted { // slept between lock and answer: nothing may be promised any more
 		why := "it answered too slowly for the lock's ttl"
 		lost := c.event(audit.Lost)
 		lost.Reason = "expired: " + why
-		e.audit(ctx, lost)
-		return Ticket{}, false, &StoreError{Why: why}
+		e.store.Tell(ctx, lost)
+		return store.Ticket{}, false, &store.UnavailableError{Why: why}
 	}
 	keep = true
 	c.lock = e.mutex(e.renewed, c)
-	c.size.Store(bytesOf(snap.fields))
-	e.index.touch(c.ticket)
+	c.size.Store(m.Size())
+	e.store.Touch(c.ticket)
 	ticket.Holder = e.holding(c)
 	return ticket, true, nil
 }
@@ -254,28 +252,28 @@ func (e *Engine) lock(ctx context.Context, c *claim) (sent time.Duration, err er
 			return 0, errHeld
 		}
 		e.unlock(c)
-		if ctx.Err() != nil || !transient(err) {
+		if ctx.Err() != nil || !store.Transient(err) {
 			if errors.Is(ctx.Err(), context.Canceled) {
 				return 0, context.Cause(ctx)
 			}
-			return 0, unavailable(err)
+			return 0, store.Unavailable(err)
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(retryPause):
+		case <-time.After(store.RetryPause):
 		}
 	}
 }
 
 func (e *Engine) mutex(over *redsync.Redsync, c *claim) *redsync.Mutex {
-	return over.NewMutex(e.keys.lock(c.ticket.Asset), redsync.WithExpiry(e.TTL), redsync.WithTries(1),
+	return over.NewMutex(e.store.Keys.Lock(c.ticket.Asset), redsync.WithExpiry(e.config.TTL), redsync.WithTries(1),
 		redsync.WithTimeoutFactor(1.0/6), redsync.WithValue(c.nonce),
 		redsync.WithGenValueFunc(func() (string, error) { return c.nonce, nil }))
 }
 
 // unlock lets go of a lock that got no grant, on a context of its own: the caller's may have been cancelled.
 func (e *Engine) unlock(c *claim) {
-	ctx, cancel := context.WithTimeout(e.life, min(e.TTL/6, time.Second))
+	ctx, cancel := context.WithTimeout(e.life, min(e.config.TTL/6, time.Second))
 	defer cancel()
 	_, err := c.lock.UnlockContext(ctx)
 	var taken *redsync.ErrTaken
@@ -286,20 +284,10 @@ func (e *Engine) unlock(c *claim) {
 
 // abandon releases a grant that was never answered.
 func (e *Engine) abandon(c *claim) {
-	ctx, cancel := context.WithTimeout(e.life, storeTimeout)
+	ctx, cancel := context.WithTimeout(e.life, store.CallTimeout)
 	defer cancel()
-	why := "the caller went away"
-	told := c.event(audit.Released)
-	told.Reason = why
-	_, err := e.commit(ctx, releaseScript, c.ticket, told, e.args(c.ticket, c.token, c.nonce, c.agent, "", "released", why))
+	err := e.store.Release(ctx, c.ticket, c.writer(), "the caller went away")
 	if err != nil {
 		e.log.Warn("cannot release a claim whose caller went away; its lock runs out by itself", "ticket", c.ticket.String(), "error", err)
 	}
-}
-
-// untilDrain is a context that ends with ErrDraining, too, when the daemon takes no new claims.
-func (e *Engine) untilDrain(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(e.draining, func() { cancel(ErrDraining) })
-	return ctx, func() { stop(); cancel(nil) }
 }

@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/store"
 )
 
-func init() {
-	contract["G8 a broken lock fences the holder off and tells it"] = breaks
-	contract["G4 a reopened ticket begins a new run"] = reopens
-	contract["G8 a forced release tells the holder"] = forces
-}
+func TestG8_ABrokenLockFencesTheHolderOffAndTellsIt(t *testing.T) { everywhere(t, breaks) }
+
+func TestG4_AReopenedTicketBeginsANewRun(t *testing.T) { everywhere(t, reopens) }
+
+func TestG8_AForcedReleaseTellsTheHolder(t *testing.T) { everywhere(t, forces) }
 
 // toldBy waits for a claim's loss, for less than a renewal takes to come by itself.
 func toldBy(t *testing.T, e *Engine, c *Claim, want Reason) {
@@ -26,7 +28,7 @@ func toldBy(t *testing.T, e *Engine, c *Claim, want Reason) {
 	}
 }
 
-func breaks(t *testing.T, s *store) {
+func breaks(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a, b := f.host("host-a"), f.host("host-b")
 	c, _ := claimed(t, a, "broken", "t")
@@ -35,7 +37,7 @@ func breaks(t *testing.T, s *store) {
 		t.Fatal(err)
 	}
 	toldBy(t, a, c, ReasonForced)
-	_, err := step(t, a, c, "online", AssetOffline, "")
+	_, err := step(t, a, c, "online", store.AssetOffline, "")
 	wantLost(t, err, ReasonForced)
 	next, _ := claimed(t, b, "broken", "t")
 	if next.Token <= c.Token+1 {
@@ -54,11 +56,11 @@ func breaks(t *testing.T, s *store) {
 	if err := b.Break(t.Context(), "broken-2", "1/0", "it hangs"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = step(t, frozen, c, "online", AssetOffline, "")
+	_, err = step(t, frozen, c, "online", store.AssetOffline, "")
 	wantErr(t, err, ErrStaleToken)
 }
 
-func forces(t *testing.T, s *store) {
+func forces(t *testing.T, s *shared) {
 	e := s.fleet(t).host("host-a")
 	c, _ := claimed(t, e, "forced", "t")
 	for range 2 {
@@ -74,11 +76,11 @@ func forces(t *testing.T, s *store) {
 	}
 }
 
-func reopens(t *testing.T, s *store) {
+func reopens(t *testing.T, s *shared) {
 	e := s.fleet(t).host("host-a")
-	id := TicketID{"again", "t"}
+	id := store.ID("again", "t")
 	_, err := e.Reopen(t.Context(), id, "1/0", "no such")
-	wantErr(t, err, ErrTicketNotFound)
+	wantErr(t, err, store.ErrTicketNotFound)
 	c, _ := claimed(t, e, "again", "t")
 	if _, err = e.Reopen(t.Context(), id, "1/0", "too early"); err == nil {
 		t.Error("an unfinished ticket was reopened")
@@ -90,7 +92,7 @@ func reopens(t *testing.T, s *store) {
 		t.Fatal(err)
 	}
 	ticket, err := e.Reopen(t.Context(), id, "1/0", "a mistake")
-	if err != nil || ticket.State != Init || ticket.Run != 2 || len(ticket.Steps) != 0 || len(ticket.Delivery) != 0 ||
+	if err != nil || ticket.State != store.Init || ticket.Run != 2 || len(ticket.Steps) != 0 || len(ticket.Delivery) != 0 ||
 		ticket.Notification != nil || ticket.Summary != "" || ticket.Failure != nil {
 		t.Fatalf("got %+v, %v", ticket, err)
 	}
@@ -100,12 +102,12 @@ func reopens(t *testing.T, s *store) {
 	if _, err := e.Outcome(t.Context(), outcome(id, in, "ops", 2, outbox.Sent)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := step(t, e, other, "online", AssetOnline, ""); err != nil {
+	if _, err := step(t, e, other, "online", store.AssetOnline, ""); err != nil {
 		t.Errorf("another asset's claim: %v", err)
 	}
 	c, _ = claimed(t, e, "again", "t")
 	again := notified(t, e, c, "ops")
-	got, err := e.box.Get(outbox.Ref{Ticket: id.String(), ID: again})
+	got, err := e.config.Outbox.Get(outbox.Ref{Ticket: id.String(), ID: again})
 	if err != nil || got.Key != "again/t~2" || got.Run != 2 {
 		t.Errorf("the second run's intent is %+v, %v", got.Key, err)
 	}
@@ -122,7 +124,7 @@ func reopens(t *testing.T, s *store) {
 		t.Fatal(err)
 	}
 	toldBy(t, e, c, ReasonForced)
-	if e.redis.Exists(t.Context(), e.keys.lock("again-3")).Val() != 0 {
+	if e.config.Redis.Exists(t.Context(), e.store.Keys.Lock("again-3")).Val() != 0 {
 		t.Error("the lock is still there")
 	}
 }

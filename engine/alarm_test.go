@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // alarmed are the names of what is raised.
@@ -28,9 +30,26 @@ func wantAlarms(t *testing.T, e *Engine, want ...string) {
 
 func look(t *testing.T, e *Engine) {
 	t.Helper()
-	if err := e.lookout.look(t.Context()); err != nil {
+	if err := e.lookout.Look(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// metric is a metric's value, summed over its labels.
+func metric(t *testing.T, e *Engine, name string) (sum float64) {
+	t.Helper()
+	families, err := e.config.Registry.(*prometheus.Registry).Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			for _, m := range family.GetMetric() {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+			}
+		}
+	}
+	return sum
 }
 
 // logged is what was logged.

@@ -5,14 +5,9 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"time"
-)
 
-// The time that one call may ask Redis, with its retries and with its wait for calls before it; the pause between retries.
-const (
-	storeTimeout = 4 * time.Second
-	retryPause   = 50 * time.Millisecond
+	"github.com/picketd/picket/engine/store"
 )
 
 // Calls that come within arrivals after this run began to serve may have waited in the socket's queue since the run before it
@@ -27,9 +22,9 @@ const (
 func (e *Engine) allowance() time.Duration {
 	served := time.Duration(e.served.Load())
 	if served == 0 || e.now()-served > arrivals {
-		return storeTimeout
+		return store.CallTimeout
 	}
-	return max(storeTimeout-(served-e.queued), arrivalLeast)
+	return max(store.CallTimeout-(served-e.queued), arrivalLeast)
 }
 
 // bounded limits what a call asks Redis: by its allowance, or by what is left of that. It goes on when the caller goes away.
@@ -41,23 +36,9 @@ func (e *Engine) bounded(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithDeadline(context.WithoutCancel(ctx), until)
 }
 
-// turnstile lets one call through at a time.
-type turnstile chan struct{}
-
-func newTurnstile() turnstile { return make(turnstile, 1) }
-
-// enter waits for the caller's turn. When ctx ends first it is an ErrStoreUnavailable, for those before wait for Redis, or what
-// untilDrain says.
-func (t turnstile) enter(ctx context.Context) error {
-	select {
-	case t <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		if cause := context.Cause(ctx); errors.Is(cause, ErrDraining) {
-			return cause
-		}
-		return &StoreError{Why: "no answer: calls that came before wait for it, too", silent: true}
-	}
+// untilDrain is a context that ends with ErrDraining, too, when the daemon takes no new claims.
+func (e *Engine) untilDrain(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(e.draining, func() { cancel(ErrDraining) })
+	return ctx, func() { stop(); cancel(nil) }
 }
-
-func (t turnstile) leave() { <-t }

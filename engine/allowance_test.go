@@ -6,6 +6,8 @@ package engine
 import (
 	"testing"
 	"time"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // TestCallsThatWaitedForARestartGetWhatIsLeft of their time: they were made while the earlier run stopped, and count from then.
@@ -15,12 +17,12 @@ func TestCallsThatWaitedForARestartGetWhatIsLeft(t *testing.T) {
 	e := f.frozen("host-a")
 	now := e.now()
 	e.now = func() time.Duration { return now }
-	if got := e.allowance(); got != storeTimeout {
+	if got := e.allowance(); got != store.CallTimeout {
 		t.Errorf("before it is known when it serves: %s", got)
 	}
 	e.queued = now - 2*time.Second
 	e.Serving()
-	if got := e.allowance(); got != storeTimeout-2*time.Second {
+	if got := e.allowance(); got != store.CallTimeout-2*time.Second {
 		t.Errorf("at once: %s", got)
 	}
 	e.queued = now - time.Minute
@@ -28,7 +30,7 @@ func TestCallsThatWaitedForARestartGetWhatIsLeft(t *testing.T) {
 		t.Errorf("after a long start: %s", got)
 	}
 	now += arrivals + time.Millisecond
-	if got := e.allowance(); got != storeTimeout {
+	if got := e.allowance(); got != store.CallTimeout {
 		t.Errorf("for those that come later: %s", got)
 	}
 }

@@ -35,20 +35,19 @@ func (l *auditLog) moves() (moves []string) {
 	return moves
 }
 
-func init() {
-	contract["a claim that ended by itself is told of by the next"] = auditOfTheClaimBefore
-	contract["each outcome is told once"] = auditOfOutcomes
-}
+func TestAClaimThatEndedByItselfIsToldOfByTheNext(t *testing.T) { everywhere(t, auditOfTheClaimBefore) }
+
+func TestEachOutcomeIsToldOnce(t *testing.T) { everywhere(t, auditOfOutcomes) }
 
 // auditOfTheClaimBefore: its daemon is frozen and says nothing; the claim that follows on the asset finds what it left.
-func auditOfTheClaimBefore(t *testing.T, s *store) {
+func auditOfTheClaimBefore(t *testing.T, s *shared) {
 	told := &auditLog{}
 	f := s.fleet(t)
 	gone, here := f.frozen("host-a"), f.frozen("host-b", func(c *Config) { c.Audit = told.add })
 	c, _ := claimed(t, gone, "left", "t")
 	notified(t, gone, c, "ops")
 	deliver(t, gone, c.Ticket, "ops", outbox.Sent, outbox.Go)
-	if err := s.Client.Del(t.Context(), gone.keys.lock("left")).Err(); err != nil { // as it runs out
+	if err := s.Client.Del(t.Context(), gone.store.Keys.Lock("left")).Err(); err != nil { // as it runs out
 		t.Fatal(err)
 	}
 	claimed(t, here, "left", "u")
@@ -62,7 +61,7 @@ func auditOfTheClaimBefore(t *testing.T, s *store) {
 }
 
 // auditOfOutcomes: what was told before is a replay, what comes too late is refused.
-func auditOfOutcomes(t *testing.T, s *store) {
+func auditOfOutcomes(t *testing.T, s *shared) {
 	told := &auditLog{}
 	e := s.fleet(t).frozen("host-a", func(c *Config) { c.Audit = told.add })
 	c, _ := claimed(t, e, "once", "t")

@@ -14,6 +14,8 @@ import (
 
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/process"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // claim is a claim of this daemon. What is above the mutex never changes.
@@ -21,8 +23,8 @@ type claim struct {
 	id        string
 	nonce     string
 	token     int64
-	ticket    TicketID
-	flow      *Flow
+	ticket    store.TicketID
+	flow      *store.Flow
 	uid       uint32
 	owner     uint32 // whose it is: uid, but for a foreign root
 	account   uint32 // against whose limits it counts
@@ -36,10 +38,10 @@ type claim struct {
 	started   time.Duration    // on CLOCK_BOOTTIME
 	process   *process.Process // that is watched, or nil
 
-	size   atomic.Int64   // bytes of the ticket as it was last read; -1: not known
-	writes turnstile      // held by the one write that is under way
-	number int64          // of the last write; guarded by writes
-	lock   *redsync.Mutex // used by one goroutine at a time: who claims, then the renewal under way
+	size   atomic.Int64    // bytes of the ticket as it was last read; -1: not known
+	writes store.Turnstile // held by the one write that is under way
+	number int64           // of the last write; guarded by writes
+	lock   *redsync.Mutex  // used by one goroutine at a time: who claims, then the renewal under way
 
 	mu       sync.Mutex
 	status   Status
@@ -92,7 +94,7 @@ func (e *Engine) view(c *claim) Claim {
 	defer c.mu.Unlock()
 	v := Claim{
 		ID: c.id, Token: c.token, Ticket: c.ticket, Status: c.status, Reason: c.reason, Since: c.since,
-		PID: c.pid, UID: c.uid, Heartbeat: c.heartbeat, MaxHold: c.maxHold, Margin: e.margin,
+		PID: c.pid, UID: c.uid, Heartbeat: c.heartbeat, MaxHold: c.maxHold, Margin: e.trust.margin,
 	}
 	if c.status == Held {
 		v.Trusted = max(c.endLocked(m)-m.now, 0)
@@ -137,7 +139,7 @@ func (e *Engine) conclude(c *claim, reason Reason) bool {
 	c.unanswered = status == Lost && (c.unanswered || c.ending)
 	unanswered := c.unanswered
 	if reason == ReasonSilent || reason == ReasonMaxHold {
-		c.freeAt = e.now() + e.margin
+		c.freeAt = e.now() + e.trust.margin
 	}
 	close(c.ended)
 	c.mu.Unlock()
@@ -166,6 +168,16 @@ func (e *Engine) tellLost(c *claim) {
 	reason := c.lost().Reason
 	told := c.event(audit.Lost)
 	told.Reason = string(reason)
-	e.Audit(told)
+	e.config.Audit(told)
 	e.log.Warn("claim lost", "claim", c.id, "ticket", c.ticket.String(), "token", c.token, "reason", reason, "agent", c.agent)
+}
+
+// writer is the claim as the scripts compare it with the newest grant.
+func (c *claim) writer() store.Writer {
+	return store.Writer{Token: c.token, Nonce: c.nonce, Agent: c.agent}
+}
+
+// event is one of a kind for the audit about the claim.
+func (c *claim) event(kind audit.Kind) audit.Event {
+	return audit.Event{Kind: kind, Asset: string(c.ticket.Asset), Task: c.ticket.Task, Token: c.token, Agent: c.agent}
 }

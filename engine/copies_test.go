@@ -16,12 +16,15 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/store"
+
+	"github.com/picketd/picket/engine/delivery"
 )
 
-func init() {
-	contract["a copy of a script that comes late changes nothing"] = lateCopies
-	contract["a copy of a question that comes late takes no attempt"] = lateQuestion
-}
+func TestACopyOfAScriptThatComesLateChangesNothing(t *testing.T) { everywhere(t, lateCopies) }
+
+func TestACopyOfAQuestionThatComesLateTakesNoAttempt(t *testing.T) { everywhere(t, lateQuestion) }
 
 // held are the scripts that were sent, so that the network can bring each once more, at any later time.
 type held struct {
@@ -51,10 +54,10 @@ func (w *held) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func (w *held) name(i int) string { return w.names[w.sent[i][1].(string)] }
 
 // watched is a fleet whose clients keep copies of these scripts.
-func (s *store) watched(t *testing.T, scripts ...script) (*fleet, *held) {
+func (s *shared) watched(t *testing.T, scripts ...string) (*fleet, *held) {
 	f, w := s.fleet(t), &held{names: map[string]string{}}
-	for _, s := range scripts {
-		w.names[s.Hash()] = s.name
+	for _, name := range scripts {
+		w.names[script(name).Hash()] = name
 	}
 	switch c := s.Client.(type) {
 	case *redis.ClusterClient:
@@ -80,17 +83,17 @@ func (w *held) again(t *testing.T, c redis.UniversalClient, i int) {
 
 // recorded is all that scripts write about an asset, but for the list of refused writes, and the lease of an attempt that is under
 // way, which a copy of its question begins anew.
-func recorded(t *testing.T, e *Engine, a Asset, tasks ...string) map[string]string {
+func recorded(t *testing.T, e *Engine, a store.Asset, tasks ...string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	p := e.redis.Pipeline()
-	hashes := map[string]*redis.MapStringStringCmd{"grant": p.HGetAll(t.Context(), e.keys.grant(a))}
+	p := e.config.Redis.Pipeline()
+	hashes := map[string]*redis.MapStringStringCmd{"grant": p.HGetAll(t.Context(), e.store.Keys.Grant(a))}
 	logs := map[string]*redis.IntCmd{}
 	for _, task := range tasks {
-		hashes[task] = p.HGetAll(t.Context(), e.keys.ticket(TicketID{a, task}))
-		logs[task] = p.XLen(t.Context(), e.keys.log(TicketID{a, task}))
+		hashes[task] = p.HGetAll(t.Context(), e.store.Keys.Ticket(store.ID(a, task)))
+		logs[task] = p.XLen(t.Context(), e.store.Keys.Log(store.ID(a, task)))
 	}
-	lock := p.Get(t.Context(), e.keys.lock(a))
+	lock := p.Get(t.Context(), e.store.Keys.Lock(a))
 	_, _ = p.Exec(t.Context())
 	for name, h := range hashes {
 		for field, v := range h.Val() {
@@ -107,17 +110,16 @@ func recorded(t *testing.T, e *Engine, a Asset, tasks ...string) map[string]stri
 
 // lateCopies goes the whole way twice, with two hosts, and after every write brings a copy of every one before it, its own included.
 // At the end each kind of script has come after each.
-func lateCopies(t *testing.T, s *store) {
-	scripts := []script{
-		mintScript, stepScript, failureScript, finishScript, releaseScript, notifyScript, attemptScript, outcomeScript, resolveScript,
-		retryScript, breakScript, reopenScript, ownScript, idleScript,
+func lateCopies(t *testing.T, s *shared) {
+	scripts := []string{
+		"mint", "step", "failure", "finish", "release", "notify", "attempt", "outcome", "resolve", "retry", "break", "reopen", "own", "idle",
 	}
 	f, w := s.watched(t, scripts...)
 	plain := s.Client
 	ttl := func(c *Config) { c.TTL = time.Minute }
 	a, b := f.frozen("host-a", ttl), f.frozen("host-b", ttl)
 	const asset, task, other = "copied", "t", "u"
-	id := TicketID{asset, task}
+	id := store.ID(asset, task)
 	pairs := map[string]bool{}
 	seen := 0
 	do := func(what string, write func() error) {
@@ -151,7 +153,7 @@ func lateCopies(t *testing.T, s *store) {
 			return err
 		})
 	}
-	record := func(step string, to State) {
+	record := func(step string, to store.State) {
 		do(step, func() error {
 			_, err := a.Step(t.Context(), c.ID, agent, StepRequest{Step: step, State: to})
 			return err
@@ -169,8 +171,8 @@ func lateCopies(t *testing.T, s *store) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tried[e.Host+channel]++
-		ask := attempt(e, id, ticket.Intent, channel, tried[e.Host+channel])
+		tried[e.daemon.Host+channel]++
+		ask := attempt(e, id, ticket.Intent, channel, tried[e.daemon.Host+channel])
 		ask.Run = run
 		do("attempt on "+channel, func() error {
 			got, err := e.Attempt(t.Context(), ask)
@@ -187,11 +189,11 @@ func lateCopies(t *testing.T, s *store) {
 		})
 	}
 	notify := func() {
-		record("online", AssetOnline)
-		record("vuln", VulnCheckDone)
-		record("assess", HighRiskFound)
+		record("online", store.AssetOnline)
+		record("vuln", store.VulnCheckDone)
+		record("assess", store.HighRiskFound)
 		do("notify", func() error {
-			_, err := a.Notify(t.Context(), c.ID, agent, NotificationRequest{Title: "x", Severity: "critical", Channels: []string{"ops", "pager"}})
+			_, err := a.Notify(t.Context(), c.ID, agent, delivery.Request{Title: "x", Severity: "critical", Channels: []string{"ops", "pager"}})
 			return err
 		})
 		clear(tried)
@@ -202,7 +204,7 @@ func lateCopies(t *testing.T, s *store) {
 		do("reopen", func() error { _, err := a.Reopen(t.Context(), id, "1/0", "again"); return err })
 		run++
 	}
-	said := Resolution{Ticket: id, By: "1/0", Reason: "by hand"}
+	said := delivery.Resolution{Ticket: id, By: "1/0", Reason: "by hand"}
 
 	for range 2 {
 		claim(task)
@@ -214,7 +216,7 @@ func lateCopies(t *testing.T, s *store) {
 		send(a, "ops", outbox.Pending)
 		send(a, "pager", outbox.Unknown)
 		do("own", func() error {
-			_, err := b.own(t.Context(), id, mustTicket(t, a, id).Intent, a.box.ID(), b.box.ID(), "it is gone")
+			_, err := b.store.Own(t.Context(), id, mustTicket(t, a, id).Intent, a.config.Outbox.ID(), b.config.Outbox.ID(), "it is gone")
 			return err
 		})
 		send(b, "ops", outbox.Dead)
@@ -234,7 +236,7 @@ func lateCopies(t *testing.T, s *store) {
 		do("retry", func() error { _, err := a.Retry(t.Context(), said); return err })
 		do("discard", func() error { _, err := b.Discard(t.Context(), said); return err })
 		letGo(t, a, asset)
-		do("idle", func() error { return a.repair(t.Context(), a.keys.ticket(id)) })
+		do("idle", func() error { return a.store.FinishIdle(t.Context(), id) })
 		reopen()
 
 		claim(other)
@@ -243,8 +245,8 @@ func lateCopies(t *testing.T, s *store) {
 	}
 	for _, x := range scripts {
 		for _, y := range scripts {
-			if !pairs[x.name+" after "+y.name] {
-				t.Errorf("no copy of %s came after %s", x.name, y.name)
+			if !pairs[x+" after "+y] {
+				t.Errorf("no copy of %s came after %s", x, y)
 			}
 		}
 	}
@@ -252,8 +254,8 @@ func lateCopies(t *testing.T, s *store) {
 
 // lateQuestion: whether an attempt may be made was asked, and answered or not; the outcome is known, others have tried. No copy of an
 // earlier question takes an attempt, on which nobody would send: that would park what may be sent at most once.
-func lateQuestion(t *testing.T, s *store) {
-	f, w := s.watched(t, attemptScript)
+func lateQuestion(t *testing.T, s *shared) {
+	f, w := s.watched(t, "attempt")
 	a, b := f.frozen("host-a"), f.frozen("host-b")
 	k, _ := claimed(t, a, "question", "t")
 	in := notified(t, a, k, "pager")
@@ -261,14 +263,14 @@ func lateQuestion(t *testing.T, s *store) {
 		q := attempt(e, k.Ticket, in, "pager", n/2+1)
 		verdict(t, e, q, outbox.Go)
 		if n == 2 {
-			e.runID = "the next run" // which asks about the same number, because the outbox did not take the outcome
+			e.daemon.Run = "the next run" // which asks about the same number, because the outbox did not take the outcome
 			if _, err := e.Outcome(t.Context(), outcome(k.Ticket, in, "pager", q.Number, outbox.Pending)); err != nil {
 				t.Fatal(err)
 			}
 			if got := mustTicket(t, a, k.Ticket).Delivery["pager"].Status; got != outbox.Sending {
 				t.Errorf("the attempt of a run is %s by what another says of its own", got)
 			}
-			a.redis.HSet(t.Context(), a.keys.ticket(k.Ticket), "delivery.pager", string(outbox.Pending))
+			a.config.Redis.HSet(t.Context(), a.store.Keys.Ticket(k.Ticket), "delivery.pager", string(outbox.Pending))
 		}
 		if _, err := e.Outcome(t.Context(), outcome(k.Ticket, in, "pager", q.Number, outbox.Pending)); err != nil {
 			t.Fatal(err)
@@ -282,7 +284,7 @@ func lateQuestion(t *testing.T, s *store) {
 	}
 }
 
-func mustTicket(t *testing.T, e *Engine, id TicketID) Ticket {
+func mustTicket(t *testing.T, e *Engine, id store.TicketID) store.Ticket {
 	t.Helper()
 	ticket, err := e.Ticket(t.Context(), id)
 	if err != nil {

@@ -10,26 +10,33 @@ import (
 	"time"
 
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/store"
+
+	"github.com/picketd/picket/engine/delivery"
 )
 
-func init() {
-	contract["G10 the ticket decides about every attempt"] = attemptVerdicts
-	contract["G10 at_most_once parks what is unknown"] = onceParks
-	contract["G9 a receipt is a fact"] = receiptIsFact
-	contract["G9 a receipt that is not for all says for whom not"] = receiptForSome
-	contract["notify is accepted once"] = acceptedOnce
-	contract["NOTIFIED and FAILED"] = settlesTicket
-}
+func TestG10_TheTicketDecidesAboutEveryAttempt(t *testing.T) { everywhere(t, attemptVerdicts) }
+
+func TestG10_AtMostOnceParksWhatIsUnknown(t *testing.T) { everywhere(t, onceParks) }
+
+func TestG9_AReceiptIsAFact(t *testing.T) { everywhere(t, receiptIsFact) }
+
+func TestG9_AReceiptThatIsNotForAllSaysForWhomNot(t *testing.T) { everywhere(t, receiptForSome) }
+
+func TestNotifyIsAcceptedOnce(t *testing.T) { everywhere(t, acceptedOnce) }
+
+func TestNotifiedAndFailed(t *testing.T) { everywhere(t, settlesTicket) }
 
 // attempt is the question for the ticket's current intent, or for another.
-func attempt(e *Engine, id TicketID, intent, channel string, n int) outbox.Attempt {
+func attempt(e *Engine, id store.TicketID, intent, channel string, n int) outbox.Attempt {
 	return outbox.Attempt{
 		Ref: outbox.Ref{Ticket: id.String(), ID: intent}, Asset: string(id.Asset), Task: id.Task, Run: 1, At: time.Now(), Channel: channel,
 		Number: n, Lease: time.Minute, AtMostOnce: channel == "pager",
 	}
 }
 
-func outcome(id TicketID, intent, channel string, n int, s outbox.Status) outbox.Outcome {
+func outcome(id store.TicketID, intent, channel string, n int, s outbox.Status) outbox.Outcome {
 	return outbox.Outcome{
 		Ref: outbox.Ref{Ticket: id.String(), ID: intent}, Asset: string(id.Asset), Task: id.Task, Run: 1, Key: id.Key(1),
 		Channel: channel, Number: n, Status: s, At: time.Now(), Error: "because",
@@ -37,7 +44,7 @@ func outcome(id TicketID, intent, channel string, n int, s outbox.Status) outbox
 }
 
 // deliver asks for an attempt on the current intent, wants a verdict, and records an outcome, unless it is empty.
-func deliver(t *testing.T, e *Engine, id TicketID, channel string, s outbox.Status, want outbox.Verdict) {
+func deliver(t *testing.T, e *Engine, id store.TicketID, channel string, s outbox.Status, want outbox.Verdict) {
 	t.Helper()
 	ticket, err := e.Ticket(t.Context(), id)
 	if err != nil {
@@ -59,9 +66,9 @@ func deliver(t *testing.T, e *Engine, id TicketID, channel string, s outbox.Stat
 // notified brings a ticket to NOTIFYING on channels and returns its intent.
 func notified(t *testing.T, e *Engine, c *Claim, channels ...string) string {
 	t.Helper()
-	advance(t, e, c, HighRiskFound)
-	r, err := e.Notify(t.Context(), c.ID, agent, NotificationRequest{Title: "x", Severity: "critical", Channels: channels})
-	if err != nil || r.Ticket.State != Notifying {
+	advance(t, e, c, store.HighRiskFound)
+	r, err := e.Notify(t.Context(), c.ID, agent, delivery.Request{Title: "x", Severity: "critical", Channels: channels})
+	if err != nil || r.Ticket.State != store.Notifying {
 		t.Fatalf("got %+v, %v", r, err)
 	}
 	return r.Ticket.Intent
@@ -76,7 +83,7 @@ func verdict(t *testing.T, e *Engine, a outbox.Attempt, want outbox.Verdict) out
 	return got
 }
 
-func attemptVerdicts(t *testing.T, s *store) {
+func attemptVerdicts(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a, b := f.host("host-a"), f.host("host-b")
 	c, _ := claimed(t, a, "verdicts", "t")
@@ -90,13 +97,13 @@ func attemptVerdicts(t *testing.T, s *store) {
 	}
 	verdict(t, b, attempt(b, id, "unheard of", "ops", 1), outbox.Busy) // the ticket has another, which tells the same
 	verdict(t, b, attempt(b, id, "unheard of", "other", 1), outbox.Lost)
-	verdict(t, a, attempt(a, TicketID{"verdicts", "gone"}, in, "ops", 1), outbox.Lost)
+	verdict(t, a, attempt(a, store.ID("verdicts", "gone"), in, "ops", 1), outbox.Lost)
 
 	if _, err := a.Outcome(t.Context(), outcome(id, in, "ops", 1, outbox.Pending)); err != nil {
 		t.Fatal(err)
 	}
 	verdict(t, b, attempt(b, id, in, "ops", 1), outbox.Go)
-	a.redis.HSet(t.Context(), a.keys.ticket(id), "lease.ops", 1) // it ran out
+	a.config.Redis.HSet(t.Context(), a.store.Keys.Ticket(id), "lease.ops", 1) // it ran out
 	verdict(t, a, attempt(a, id, in, "ops", 2), outbox.Go)
 	// The outcome of b's attempt comes late: it is not that of a's.
 	if _, err := b.Outcome(t.Context(), outcome(id, in, "ops", 1, outbox.Dead)); err != nil {
@@ -106,28 +113,28 @@ func attemptVerdicts(t *testing.T, s *store) {
 		t.Errorf("a late outcome made it %s", ticket.Delivery["ops"].Status)
 	}
 	// An earlier run's own lease is as good as none.
-	a.runID = "the next run"
+	a.daemon.Run = "the next run"
 	verdict(t, a, attempt(a, id, in, "ops", 2), outbox.Go)
 
-	a.redis.HSet(t.Context(), a.keys.ticket(id), "intent", "new", "intents", in+" new")
+	a.config.Redis.HSet(t.Context(), a.store.Keys.Ticket(id), "intent", "new", "intents", in+" new")
 	verdict(t, a, attempt(a, id, in, "ops", 3), outbox.Superseded)
-	a.redis.HSet(t.Context(), a.keys.ticket(id), "intent", in, "delivery.ops", "discarded")
+	a.config.Redis.HSet(t.Context(), a.store.Keys.Ticket(id), "intent", in, "delivery.ops", "discarded")
 	if got := verdict(t, a, attempt(a, id, in, "ops", 3), outbox.Done); got.Status != outbox.Discarded {
 		t.Errorf("status is %s", got.Status)
 	}
-	a.redis.HSet(t.Context(), a.keys.ticket(id), "state", string(Failed), "delivery.ops", "pending")
+	a.config.Redis.HSet(t.Context(), a.store.Keys.Ticket(id), "state", string(store.Failed), "delivery.ops", "pending")
 	verdict(t, a, attempt(a, id, in, "ops", 3), outbox.Superseded)
 }
 
-func onceParks(t *testing.T, s *store) {
+func onceParks(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a, b := f.host("host-a"), f.host("host-b")
 	c, _ := claimed(t, a, "parks", "t")
 	in := notified(t, a, c, "pager")
 	verdict(t, a, attempt(a, c.Ticket, in, "pager", 1), outbox.Go)
-	a.runID = "the next run"
+	a.daemon.Run = "the next run"
 	verdict(t, a, attempt(a, c.Ticket, in, "pager", 1), outbox.Busy)
-	a.redis.HSet(t.Context(), a.keys.ticket(c.Ticket), "lease.pager", 1, "error.pager", "HTTP 500")
+	a.config.Redis.HSet(t.Context(), a.store.Keys.Ticket(c.Ticket), "lease.pager", 1, "error.pager", "HTTP 500")
 	verdict(t, b, attempt(b, c.Ticket, in, "pager", 1), outbox.Park)
 	if ticket, _ := a.Ticket(t.Context(), c.Ticket); !strings.Contains(ticket.Delivery["pager"].Error, "HTTP 500") {
 		t.Errorf("who decides is told only %q", ticket.Delivery["pager"].Error)
@@ -135,25 +142,25 @@ func onceParks(t *testing.T, s *store) {
 	if got := verdict(t, a, attempt(a, c.Ticket, in, "pager", 1), outbox.Done); got.Status != outbox.Parked {
 		t.Errorf("status is %s", got.Status)
 	}
-	if got := state(t, a, c.Ticket); got != Notifying {
+	if got := state(t, a, c.Ticket); got != store.Notifying {
 		t.Errorf("state is %s: what is parked waits for a person", got)
 	}
 }
 
-func receiptIsFact(t *testing.T, s *store) {
+func receiptIsFact(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a := f.host("host-a")
 
 	// Redis fell back to before NOTIFYING: the receipt is told and moves nothing.
 	c, _ := claimed(t, a, "fact", "t")
-	advance(t, a, c, HighRiskFound)
+	advance(t, a, c, store.HighRiskFound)
 	for range 2 {
 		if closed, err := a.Outcome(t.Context(), outcome(c.Ticket, "lost", "ops", 1, outbox.Sent)); err != nil || !closed {
 			t.Fatalf("got %v, %v", closed, err)
 		}
 	}
 	ticket, _ := a.Ticket(t.Context(), c.Ticket)
-	if ticket.State != HighRiskFound || ticket.Delivery["ops"].Status != outbox.Sent {
+	if ticket.State != store.HighRiskFound || ticket.Delivery["ops"].Status != outbox.Sent {
 		t.Errorf("got %s, %+v", ticket.State, ticket.Delivery)
 	}
 	if names, _ := events(t, a, c.Ticket); names[len(names)-1] != "receipt" || names[len(names)-2] == "receipt" {
@@ -161,7 +168,7 @@ func receiptIsFact(t *testing.T, s *store) {
 	}
 	// A new intent is not settled by a receipt of the lost one.
 	in := func() string {
-		r, err := a.Notify(t.Context(), c.ID, agent, NotificationRequest{Title: "y", Severity: "low", Channels: []string{"ops"}})
+		r, err := a.Notify(t.Context(), c.ID, agent, delivery.Request{Title: "y", Severity: "low", Channels: []string{"ops"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,31 +177,31 @@ func receiptIsFact(t *testing.T, s *store) {
 	if _, err := a.Outcome(t.Context(), outcome(c.Ticket, "lost", "ops", 1, outbox.Sent)); err != nil {
 		t.Fatal(err)
 	}
-	if got := state(t, a, c.Ticket); got != Notifying {
+	if got := state(t, a, c.Ticket); got != store.Notifying {
 		t.Errorf("another intent's receipt moved it to %s", got)
 	}
 	// The right one settles, even without an attempt that Redis knows.
 	if closed, err := a.Outcome(t.Context(), outcome(c.Ticket, in, "ops", 9, outbox.Sent)); err != nil || !closed {
 		t.Errorf("got %v, %v", closed, err)
 	}
-	if got := state(t, a, c.Ticket); got != Notified {
+	if got := state(t, a, c.Ticket); got != store.Notified {
 		t.Errorf("state is %s", got)
 	}
 	// On a ticket that is gone it makes one anew, so that the record never looks as if nothing had been sent.
-	gone := TicketID{"fact", "gone"}
+	gone := store.ID("fact", "gone")
 	if _, err := a.Outcome(t.Context(), outcome(gone, "lost", "ops", 1, outbox.Sent)); err != nil {
 		t.Fatal(err)
 	}
 	ticket, err := a.Ticket(t.Context(), gone)
-	if err != nil || ticket.State != Init || ticket.Delivery["ops"].Status != outbox.Sent {
+	if err != nil || ticket.State != store.Init || ticket.Delivery["ops"].Status != outbox.Sent {
 		t.Errorf("got %+v, %v", ticket, err)
 	}
 }
 
 // receiptForSome: a mail that the server took for some of its recipients. Who is left out stays on the ticket, and in its history.
-func receiptForSome(t *testing.T, s *store) {
+func receiptForSome(t *testing.T, s *shared) {
 	a := s.fleet(t).host("host-a")
-	told := func(task, known string, again int) *Ticket {
+	told := func(task, known string, again int) *store.Ticket {
 		t.Helper()
 		c, _ := claimed(t, a, "some", task)
 		in := notified(t, a, c, "ops")
@@ -236,13 +243,13 @@ func receiptForSome(t *testing.T, s *store) {
 	}
 }
 
-func acceptedOnce(t *testing.T, s *store) {
+func acceptedOnce(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a, b := f.frozen("host-a"), f.host("host-b")
 	c, _ := claimed(t, a, "accept", "t")
 	in := notified(t, a, c, "ops")
 	say := func(e *Engine, c *Claim, title string) (WriteResult, error) {
-		return e.Notify(t.Context(), c.ID, agent, NotificationRequest{Title: title, Severity: "critical", Channels: []string{"ops"}})
+		return e.Notify(t.Context(), c.ID, agent, delivery.Request{Title: title, Severity: "critical", Channels: []string{"ops"}})
 	}
 	if r, err := say(a, c, "x"); err != nil || !r.Replayed || r.Ticket.Intent != in {
 		t.Errorf("got %+v, %v, want a replay", r, err)
@@ -256,28 +263,28 @@ func acceptedOnce(t *testing.T, s *store) {
 	if err != nil || !r.Replayed || r.Ticket.Notification.Title != "x" {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	got, err := b.box.Get(outbox.Ref{Ticket: c.Ticket.String(), ID: in})
+	got, err := b.config.Outbox.Get(outbox.Ref{Ticket: c.Ticket.String(), ID: in})
 	if err != nil || got.Origin != outbox.Adopted || string(got.Channels["ops"].Body) != "ops:accept/t:x" {
 		t.Errorf("the outbox has %+v, %v", got, err)
 	}
 	for _, bad := range [][]string{{"nobody"}, {"ops", "nobody"}} {
-		_, err := b.Notify(t.Context(), cb.ID, agent, NotificationRequest{Title: "x", Severity: "low", Channels: bad})
-		wantErr(t, err, ErrUnknownChannel)
+		_, err := b.Notify(t.Context(), cb.ID, agent, delivery.Request{Title: "x", Severity: "low", Channels: bad})
+		wantErr(t, err, delivery.ErrUnknownChannel)
 	}
 }
 
-func settlesTicket(t *testing.T, s *store) {
+func settlesTicket(t *testing.T, s *shared) {
 	e := s.fleet(t).host("host-a")
 	for _, c := range []struct {
 		name       string
 		ops, pager outbox.Status
-		want       State
+		want       store.State
 	}{
-		{"both", outbox.Sent, outbox.Sent, Notified},
-		{"one dead", outbox.Sent, outbox.Dead, Failed},
-		{"all dead", outbox.Dead, outbox.Dead, Failed},
-		{"one parked", outbox.Sent, outbox.Parked, Notifying},
-		{"one pending", outbox.Pending, outbox.Sent, Notifying},
+		{"both", outbox.Sent, outbox.Sent, store.Notified},
+		{"one dead", outbox.Sent, outbox.Dead, store.Failed},
+		{"all dead", outbox.Dead, outbox.Dead, store.Failed},
+		{"one parked", outbox.Sent, outbox.Parked, store.Notifying},
+		{"one pending", outbox.Pending, outbox.Sent, store.Notifying},
 	} {
 		k, _ := claimed(t, e, "settle "+c.name, "t")
 		notified(t, e, k, "ops", "pager")
@@ -287,10 +294,10 @@ func settlesTicket(t *testing.T, s *store) {
 			t.Errorf("%s: state is %s, want %s", c.name, got, c.want)
 		}
 		_, err := e.Fail(t.Context(), k.ID, agent, FailureRequest{"notify", "x", true})
-		if c.want == Notifying && err == nil {
+		if c.want == store.Notifying && err == nil {
 			t.Errorf("%s: a final failure left NOTIFYING", c.name)
 		}
-		if c.want != Failed {
+		if c.want != store.Failed {
 			continue
 		}
 		// What refused is the reason, in the history and for the agent whose finish comes after.
@@ -299,7 +306,7 @@ func settlesTicket(t *testing.T, s *store) {
 			why = "ops: because; pager: because"
 		}
 		_, err = e.Finish(t.Context(), k.ID, agent, "")
-		if refused, ok := errors.AsType[*TransitionError](err); !ok || !strings.Contains(refused.Error(), "FAILED ("+why+")") {
+		if refused, ok := errors.AsType[*store.TransitionError](err); !ok || !strings.Contains(refused.Error(), "FAILED ("+why+")") {
 			t.Errorf("%s: finish says %v", c.name, err)
 		}
 		events, _, err := e.History(t.Context(), k.Ticket)
@@ -311,7 +318,7 @@ func settlesTicket(t *testing.T, s *store) {
 	k, _ := claimed(t, e, "settle then release", "t")
 	notified(t, e, k, "ops")
 	deliver(t, e, k.Ticket, "ops", outbox.Sent, outbox.Go)
-	if err := e.Release(t.Context(), k.ID, agent); err != nil || state(t, e, k.Ticket) != Finished {
+	if err := e.Release(t.Context(), k.ID, agent); err != nil || state(t, e, k.Ticket) != store.Finished {
 		t.Errorf("released: %s, %v", state(t, e, k.Ticket), err)
 	}
 	// After an expiry no script runs: the next mint on the asset finishes it.
@@ -320,7 +327,7 @@ func settlesTicket(t *testing.T, s *store) {
 	deliver(t, e, k.Ticket, "ops", outbox.Sent, outbox.Go)
 	letGo(t, e, k.Ticket.Asset)
 	claimed(t, e, "settle then expire", "u")
-	if got := state(t, e, k.Ticket); got != Finished {
+	if got := state(t, e, k.Ticket); got != store.Finished {
 		t.Errorf("after the next mint it is %s", got)
 	}
 }

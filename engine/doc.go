@@ -6,7 +6,7 @@
 //
 // # Who decides
 //
-// Redis decides about every write, in one script with the write (lua/common.lua): the caller's token and nonce must equal those
+// Redis decides about every write, in one script with the write (engine/store): the caller's token and nonce must equal those
 // of the asset's newest grant, and that grant must be for this ticket. Equality, not "at least"; the asset's grant, not the
 // ticket's own token: so a zombie of an older task is refused too. The lock, the watchdog and this daemon's clock decide nothing
 // about safety. They keep two agents from doing the same work, and tell the loser early.
@@ -74,41 +74,21 @@
 //	outbox.db copied, both run                  the one that was there first finds the other's sign renewed, says which process on which
 //	                                            host, and neither accepts nor sends until that sign has stood still for 10 s
 //	Redis lost an at_most_once notification     sent if nobody can have begun it; else kept in the outbox with its content for a person, who
-//	                                            decides on that host (lost.go); the decision is a fact there, and audited
-//	copy of a script comes late                 each names what it was decided upon, and changes nothing when that has moved on (below)
+//	                                            decides on that host; the decision is a fact there, and audited
+//	copy of a script comes late                 each names what it was decided upon, and changes nothing when that has moved on (engine/store)
 //	publish lost                                the poll finds the release
 //	caller goes away while it waits             its place in the queue is given up, a lock or grant taken for it is released
 //	caller goes away during a write             the write goes on; asked again, it answers as replayed
 //
-// # What a script was decided upon
-//
-// A network may bring a script once more, or for the first time, after anything else was written. So each says on what it rests, and
-// Redis compares that in the script:
-//
-//	step, failure, notify, finish   the grant, and a number that grows with the writes of a claim: nothing of it that is newer
-//	mint, release                   the lock's nonce, and the grant's
-//	break                           the grant and the lock that were read: it ends the claim that was there when it was called
-//	reopen                          the ticket's revision
-//	discard, settle                 the ticket's intent, and the channels that were in question then
-//	retry, own                      the ticket's intent
-//	attempt                         intent, and how many attempts the channel has had; answered with another number it is asked anew
-//	outcome                         intent, attempt and run of the daemon; a receipt counts once, the ticket has a list of them
-//
-// What is left: a copy of a question whose attempt is under way begins its lease anew, and one of a write that was refused counts as
-// one more refusal.
-//
-// What trust rests on is watched every 10 s, and is only told (alarm.go): that each master's data set is the one it was, that the
-// tickets which this host wrote last are as it left them, that the token of an asset does not go back, that this host's clock and
-// Redis' run alike and are not set.
-//
 // # One user among many
 //
 // Renewals and the ends of claims go over connections of their own (Config.Urgent), so that no other call is before them. What only
-// needs a ticket's state looks (lua/read.lua) and gets no facts. A call that is answered with a large ticket asks first whether there
+// needs a ticket's state peeks and gets no facts. A call that is answered with a large ticket asks first whether there
 // is memory for it (Config.Weigh); one that only waits gives its turn back (Config.Rest). In a ticket's history the same failure again
-// is counted, and past 1,000 events whatever an agent can repeat without end (lua/common.lua): numbers stay without gaps. SECURITY.md
+// is counted, and past 1,000 events whatever an agent can repeat without end: numbers stay without gaps. SECURITY.md
 // says what a user can do to others.
 //
 // Tickets are read without a lock, and this daemon keeps no copy of any. How a notification leaves is the specification in
-// outbox/doc.go; the parts of it that ask or tell Redis are notify.go, settle.go and attempt.go.
+// outbox/doc.go; towards Redis it is engine/delivery's. What trust rests on, clocks, tokens, signs of life, engine/lookout watches. What
+// is in Redis only engine/store knows.
 package engine

@@ -10,16 +10,24 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/store"
+
+	"github.com/picketd/picket/engine/delivery"
 )
 
 func init() { redis.SetLogger(silence{}) }
@@ -29,33 +37,58 @@ type silence struct{}
 
 func (silence) Printf(context.Context, string, ...any) {}
 
-// contract are the tests that hold on every kind of Redis.
-var contract = map[string]func(*testing.T, *store){}
+// shared is a Redis that tests share; each has keys of its own.
+type shared struct {
+	Client redis.UniversalClient
+	tests  atomic.Int64
+}
 
-func TestContract(t *testing.T) {
+// kinds are the Redis that all of the contract holds on, each started when it is first needed.
+var kinds = map[string]func() *shared{
+	"standalone": sync.OnceValue(func() *shared { return &shared{Client: client(redistest.Start(&lasting).Addr())} }),
+	"cluster":    sync.OnceValue(func() *shared { return &shared{Client: client(redistest.StartCluster(&lasting).Addrs()...)} }),
+}
+
+// everywhere runs a test of the contract on every kind of Redis.
+func everywhere(t *testing.T, test func(*testing.T, *shared)) {
 	t.Parallel()
-	for name, start := range map[string]func(*testing.T) redis.UniversalClient{
-		"standalone": func(t *testing.T) redis.UniversalClient { return client(redistest.Start(t).Addr()) },
-		"cluster":    func(t *testing.T) redis.UniversalClient { return client(redistest.StartCluster(t).Addrs()...) },
-	} {
-		t.Run(name, func(t *testing.T) {
+	for kind, start := range kinds {
+		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			s := &store{Client: start(t)}
-			t.Cleanup(func() { _ = s.Client.Close() })
-			for name, test := range contract {
-				t.Run(name, func(t *testing.T) {
-					t.Parallel()
-					test(t, s)
-				})
-			}
+			test(t, start())
 		})
 	}
 }
 
-// store is a Redis that tests share; each has keys of its own.
-type store struct {
-	Client redis.UniversalClient
-	tests  atomic.Int64
+// lasting owns what lasts longer than a test.
+var lasting owner
+
+type owner struct {
+	testing.TB
+	mu  sync.Mutex
+	end []func()
+}
+
+func (o *owner) Helper() {}
+
+func (o *owner) Context() context.Context { return context.Background() }
+
+func (o *owner) Cleanup(f func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.end = append(o.end, f)
+}
+
+func (o *owner) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
+
+func (o *owner) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, f := range slices.Backward(lasting.end) {
+		f()
+	}
+	os.Exit(code)
 }
 
 // client connects as daemon does.
@@ -74,7 +107,7 @@ type fleet struct {
 	prefix string
 }
 
-func (s *store) fleet(t *testing.T) *fleet {
+func (s *shared) fleet(t *testing.T) *fleet {
 	return &fleet{t, s.Client, fmt.Sprintf("t%d", s.tests.Add(1))}
 }
 
@@ -92,7 +125,7 @@ const (
 	agent   = 1000 // the uid of all agents here
 )
 
-var channels = []Channel{
+var channels = []delivery.Channel{
 	{Name: "ops", Type: "webhook", MinSeverity: "info"},
 	{Name: "pager", Type: "exec", MinSeverity: "critical", AtMostOnce: true},
 }
@@ -114,10 +147,10 @@ func (f *fleet) frozen(name string, change ...func(*Config)) *Engine {
 	}
 	c := Config{
 		Redis: f.client, Outbox: box, Host: name, Prefix: f.prefix, TTL: testTTL, Channels: channels,
-		Render: func(channel string, m Message) ([]byte, error) {
+		Render: func(channel string, m delivery.Message) ([]byte, error) {
 			return []byte(channel + ":" + m.Key + ":" + m.Title), nil
 		},
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Registry: prometheus.NewRegistry(),
 	}
 	for _, do := range change {
 		do(&c)
@@ -146,7 +179,7 @@ func stopClock(e *Engine) {
 }
 
 func ask(asset, task string) ClaimRequest {
-	return ClaimRequest{Asset: Asset(asset), Task: task, Heartbeat: time.Hour, Peer: Peer{UID: agent, PID: 42}}
+	return ClaimRequest{Asset: store.Asset(asset), Task: task, Heartbeat: time.Hour, Peer: Peer{UID: agent, PID: 42}}
 }
 
 func claimed(t *testing.T, e *Engine, asset, task string) (*Claim, ClaimResult) {
@@ -161,7 +194,7 @@ func claimed(t *testing.T, e *Engine, asset, task string) (*Claim, ClaimResult) 
 	return r.Claim, r
 }
 
-func step(t *testing.T, e *Engine, c *Claim, name string, state State, facts string) (WriteResult, error) {
+func step(t *testing.T, e *Engine, c *Claim, name string, state store.State, facts string) (WriteResult, error) {
 	t.Helper()
 	r := StepRequest{Step: name, State: state}
 	if facts != "" {
@@ -171,12 +204,12 @@ func step(t *testing.T, e *Engine, c *Claim, name string, state State, facts str
 }
 
 // advance records steps until the ticket is in a state of the happy path.
-func advance(t *testing.T, e *Engine, c *Claim, to State) {
+func advance(t *testing.T, e *Engine, c *Claim, to store.State) {
 	t.Helper()
 	for _, s := range []struct {
 		name  string
-		state State
-	}{{"online", AssetOnline}, {"vuln", VulnCheckDone}, {"assess", HighRiskFound}} {
+		state store.State
+	}{{"online", store.AssetOnline}, {"vuln", store.VulnCheckDone}, {"assess", store.HighRiskFound}} {
 		if _, err := step(t, e, c, s.name, s.state, ""); err != nil {
 			t.Fatalf("cannot record %s: %v", s.name, err)
 		}
@@ -186,7 +219,7 @@ func advance(t *testing.T, e *Engine, c *Claim, to State) {
 	}
 }
 
-func state(t *testing.T, e *Engine, id TicketID) State {
+func state(t *testing.T, e *Engine, id store.TicketID) store.State {
 	t.Helper()
 	ticket, err := e.Ticket(t.Context(), id)
 	if err != nil {
@@ -196,7 +229,7 @@ func state(t *testing.T, e *Engine, id TicketID) State {
 }
 
 // events are the names of a ticket's history, whose numbers must have no gap.
-func events(t *testing.T, e *Engine, id TicketID) (names []string, refused []Event) {
+func events(t *testing.T, e *Engine, id store.TicketID) (names []string, refused []store.Event) {
 	t.Helper()
 	list, refused, err := e.History(t.Context(), id)
 	if err != nil {
@@ -230,9 +263,9 @@ func wantLost(t *testing.T, err error, want Reason) {
 }
 
 // letGo ends a claim's lock as its expiry would.
-func letGo(t *testing.T, e *Engine, a Asset) {
+func letGo(t *testing.T, e *Engine, a store.Asset) {
 	t.Helper()
-	if err := e.redis.Del(t.Context(), e.keys.lock(a)).Err(); err != nil {
+	if err := e.config.Redis.Del(t.Context(), e.store.Keys.Lock(a)).Err(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/picketd/picket/engine/redistest"
+
+	"github.com/picketd/picket/engine/store"
 )
 
-func init() {
-	contract["F28 a wrong guess costs a re-run, never a wrong ticket"] = wrongGuess
-}
+func TestF28_AWrongGuessCostsAReRunNeverAWrongTicket(t *testing.T) { everywhere(t, wrongGuess) }
 
 // wrongGuess: A is at work, but says nothing for too long and is taken for hung. B takes over from what A recorded; what A writes
 // late is refused; A may claim again and is given what B recorded.
-func wrongGuess(t *testing.T, s *store) {
+func wrongGuess(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a, b := f.host("host-a"), f.host("host-b")
 	ask := waiting(a, "guess", time.Minute)
@@ -30,17 +30,17 @@ func wrongGuess(t *testing.T, s *store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := step(t, a, ca.Claim, "online", AssetOnline, `{"port":22}`); err != nil {
+	if _, err := step(t, a, ca.Claim, "online", store.AssetOnline, `{"port":22}`); err != nil {
 		t.Fatal(err)
 	}
 	cb, err := b.Claim(t.Context(), waiting(b, "guess", time.Minute))
-	if err != nil || cb.Ticket.State != AssetOnline {
+	if err != nil || cb.Ticket.State != store.AssetOnline {
 		t.Fatalf("got %+v, %v", cb, err)
 	}
-	if _, err := step(t, b, cb.Claim, "vuln", VulnCheckDone, `{"found":1}`); err != nil {
+	if _, err := step(t, b, cb.Claim, "vuln", store.VulnCheckDone, `{"found":1}`); err != nil {
 		t.Fatal(err)
 	}
-	_, err = step(t, a, ca.Claim, "vuln", VulnCheckDone, `{"found":0}`)
+	_, err = step(t, a, ca.Claim, "vuln", store.VulnCheckDone, `{"found":0}`)
 	wantLost(t, err, ReasonSilent)
 	if err := b.Release(t.Context(), cb.Claim.ID, agent); err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func wrongGuess(t *testing.T, s *store) {
 	if err != nil || string(again.Ticket.Steps["vuln"].Facts) != `{"found":1}` || string(again.Ticket.Steps["online"].Facts) != `{"port":22}` {
 		t.Fatalf("got %+v, %v", again, err)
 	}
-	if r, err := step(t, a, again.Claim, "assess", Finished, ""); err != nil || r.Ticket.State != Finished {
+	if r, err := step(t, a, again.Claim, "assess", store.Finished, ""); err != nil || r.Ticket.State != store.Finished {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	names, refused := events(t, a, ca.Claim.Ticket)
@@ -96,7 +96,7 @@ func TestF10_ACallerWhoGoesAwayIsGivenNothing(t *testing.T) {
 	pid, _ := child(t)
 	for what, at := range map[string]func(name string, args []any) bool{
 		"lock":  func(name string, _ []any) bool { return name == "set" || name == "setnx" },
-		"grant": func(name string, args []any) bool { return name == "evalsha" && args[1] == mintScript.Hash() },
+		"grant": func(name string, args []any) bool { return name == "evalsha" && args[1] == script("mint").Hash() },
 	} {
 		t.Run(what, func(t *testing.T) {
 			ctx, leave := context.WithCancel(t.Context())
@@ -111,12 +111,12 @@ func TestF10_ACallerWhoGoesAwayIsGivenNothing(t *testing.T) {
 				}
 			}))
 			a := (&fleet{t, hooked, "picket"}).host("host-a", func(c *Config) { c.TTL = time.Minute })
-			_, err := a.Claim(ctx, ClaimRequest{Asset: Asset(what), Task: "t", PID: pid, Peer: Peer{PID: pid}})
+			_, err := a.Claim(ctx, ClaimRequest{Asset: store.Asset(what), Task: "t", PID: pid, Peer: Peer{PID: pid}})
 			wantErr(t, err, context.Canceled)
 			if list := a.Claims(0); !left || len(list) != 0 {
 				t.Errorf("left: %v; held are %+v", left, list)
 			}
-			got, err := b.Claim(t.Context(), ClaimRequest{Asset: Asset(what), Task: "t", Wait: 10 * time.Second, Heartbeat: time.Minute, Peer: Peer{UID: agent}})
+			got, err := b.Claim(t.Context(), ClaimRequest{Asset: store.Asset(what), Task: "t", Wait: 10 * time.Second, Heartbeat: time.Minute, Peer: Peer{UID: agent}})
 			if err != nil || got.Claim == nil {
 				t.Fatalf("the asset is not free: %v", err)
 			}
@@ -140,7 +140,7 @@ func TestF30_WhatBeganAMomentAgoIsNotTakenUp(t *testing.T) {
 		e = f.frozen("host-a", func(c *Config) { c.StateDir = folder })
 		e.Start()
 		got, err := e.Claim(t.Context(), ClaimRequest{Asset: "moment", Task: "t", PID: pid, Peer: Peer{PID: pid}})
-		<-e.Adopted()
+		<-e.Restored()
 		if err != nil || got.Claim == nil {
 			t.Fatalf("got %+v, %v", got, err)
 		}

@@ -10,14 +10,12 @@ import (
 	"github.com/picketd/picket/outbox"
 )
 
-func init() {
-	contract["G9 a ticket that fell back is told, or sent"] = fellBack
-}
+func TestG9_ATicketThatFellBackIsToldOrSent(t *testing.T) { everywhere(t, fellBack) }
 
 // fellBack: a failover brings a ticket back to NOTIFYING whose intent is closed in its owner's outbox, and takes the hint, too. The
 // hourly walk puts the hint back; the owner tells what it knows, and sends what was not settled there, because another intent had
 // taken its place until that was lost.
-func fellBack(t *testing.T, s *store) {
+func fellBack(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	e := f.frozen("host-a")
 	for _, c := range []struct {
@@ -42,28 +40,28 @@ func fellBack(t *testing.T, s *store) {
 		for channel, status := range map[string]outbox.Status{"ops": outbox.Sent, "pager": c.kept} {
 			o := outcome(k.Ticket, in, channel, 3, status)
 			if status == outbox.Sending {
-				if err := e.box.Begin(o.Ref, channel, 3); err != nil {
+				if err := e.config.Outbox.Begin(o.Ref, channel, 3); err != nil {
 					t.Fatal(err)
 				}
-			} else if err := e.box.Record(o, time.Now(), status.Settled()); err != nil {
+			} else if err := e.config.Outbox.Record(o, time.Now(), status.Settled()); err != nil {
 				t.Fatal(err)
 			}
 		}
 		ref := outbox.Ref{Ticket: k.Ticket.String(), ID: in}
-		if err := e.box.Shut(ref); err != nil {
+		if err := e.config.Outbox.Shut(ref); err != nil {
 			t.Fatal(err)
 		}
 		lease := int64(1)
 		if c.leased {
 			lease = time.Now().Add(time.Hour).UnixMilli()
 		}
-		e.redis.HSet(t.Context(), e.keys.ticket(k.Ticket), "delivery.pager", string(c.found), "attempt.pager", "another/1", "lease.pager", lease)
-		e.redis.Del(t.Context(), e.keys.undelivered(e.box.ID()))
-		if err := e.walk(t.Context()); err != nil {
+		e.config.Redis.HSet(t.Context(), e.store.Keys.Ticket(k.Ticket), "delivery.pager", string(c.found), "attempt.pager", "another/1", "lease.pager", lease)
+		e.config.Redis.Del(t.Context(), e.store.Keys.Undelivered(e.config.Outbox.ID()))
+		if err := e.courier.Walk(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if err := e.sweepHints(t.Context()); err != nil {
+			if err := e.courier.Sweep(t.Context()); err != nil {
 				t.Fatalf("%s: %v", c.name, err)
 			}
 		}
@@ -71,7 +69,7 @@ func fellBack(t *testing.T, s *store) {
 		if err != nil || ticket.Delivery["pager"].Status != c.want || ticket.Delivery["ops"].Status != outbox.Sent {
 			t.Errorf("%s: on the ticket is %+v, %v", c.name, ticket.Delivery, err)
 		}
-		got, err := e.box.Get(ref)
+		got, err := e.config.Outbox.Get(ref)
 		d := got.Channels["pager"]
 		if err != nil || c.again != (got.Origin == outbox.Adopted) || d.Status != c.kept {
 			t.Errorf("%s: in the outbox is %+v, %v", c.name, got, err)

@@ -9,40 +9,52 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/picketd/picket/engine/store"
+
+	"github.com/picketd/picket/engine/delivery"
 )
 
-func init() {
-	contract["G4 no way but along the flow"] = alongTheFlow
-	contract["G4 terminal states absorb"] = terminalAbsorbs
-	contract["G5 a step is recorded once"] = recordedOnce
-	contract["G5 an offline asset comes online"] = comesOnline
-	contract["G6 the next claim resumes"] = resumes
-	contract["facts come back to the letter"] = factsToTheLetter
-	contract["failures are counted and cleared"] = failures
-	contract["finish and release"] = finishAndRelease
-	contract["F11 F29 an unfinished ticket without a lock can be claimed"] = unfinishedIsClaimable
+func TestG4_NoWayButAlongTheFlow(t *testing.T) { everywhere(t, alongTheFlow) }
+
+func TestG4_TerminalStatesAbsorb(t *testing.T) { everywhere(t, terminalAbsorbs) }
+
+func TestG5_AStepIsRecordedOnce(t *testing.T) { everywhere(t, recordedOnce) }
+
+func TestG5_AnOfflineAssetComesOnline(t *testing.T) { everywhere(t, comesOnline) }
+
+func TestG6_TheNextClaimResumes(t *testing.T) { everywhere(t, resumes) }
+
+func TestFactsComeBackToTheLetter(t *testing.T) { everywhere(t, factsToTheLetter) }
+
+func TestFailuresAreCountedAndCleared(t *testing.T) { everywhere(t, failures) }
+
+func TestFinishAndRelease(t *testing.T) { everywhere(t, finishAndRelease) }
+
+func TestF11_F29_AnUnfinishedTicketWithoutALockCanBeClaimed(t *testing.T) {
+	everywhere(t, unfinishedIsClaimable)
 }
 
 // alongTheFlow puts a ticket into every state and tries every step to every state, finish, and final failure.
-func alongTheFlow(t *testing.T, s *store) {
+func alongTheFlow(t *testing.T, s *shared) {
 	e := s.fleet(t).frozen("host-a")
-	states := []State{Init, AssetOnline, AssetOffline, VulnCheckDone, HighRiskFound, Notifying, Notified, Finished, Failed}
+	states := []store.State{store.Init, store.AssetOnline, store.AssetOffline, store.VulnCheckDone, store.HighRiskFound, store.Notifying, store.Notified, store.Finished, store.Failed}
 	for i, from := range states {
 		put := func(task string) *Claim {
 			c, _ := claimed(t, e, fmt.Sprintf("flow-%d", i), task)
-			e.redis.HSet(t.Context(), e.keys.ticket(c.Ticket), "state", string(from))
+			e.config.Redis.HSet(t.Context(), e.store.Keys.Ticket(c.Ticket), "state", string(from))
 			return c
 		}
-		next := assetInference.Next(from)
-		allowed := func(by string, to State) bool {
-			return slices.ContainsFunc(next, func(n Next) bool { return n.Step == by && slices.Contains(n.States, to) })
+		next := store.AssetInference.Next(from)
+		allowed := func(by string, to store.State) bool {
+			return slices.ContainsFunc(next, func(n store.Next) bool { return n.Step == by && slices.Contains(n.States, to) })
 		}
 		n := 0
 		try := func(what string, ok bool, do func(*Claim) error) {
 			n++
 			c := put(fmt.Sprintf("t%d", n))
 			err := do(c)
-			var illegal *TransitionError
+			var illegal *store.TransitionError
 			switch {
 			case ok && err != nil:
 				t.Errorf("%s in %s: %v", what, from, err)
@@ -55,7 +67,7 @@ func alongTheFlow(t *testing.T, s *store) {
 			}
 			_ = e.Release(t.Context(), c.ID, agent)
 		}
-		for _, name := range assetInference.Steps() {
+		for _, name := range store.AssetInference.Steps() {
 			for _, to := range states {
 				try(name+" to "+string(to), allowed(name, to), func(c *Claim) error {
 					_, err := step(t, e, c, name, to, "")
@@ -63,22 +75,22 @@ func alongTheFlow(t *testing.T, s *store) {
 				})
 			}
 		}
-		try("finish", allowed("finish", Finished) || from == Finished, func(c *Claim) error {
+		try("finish", allowed("finish", store.Finished) || from == store.Finished, func(c *Claim) error {
 			_, err := e.Finish(t.Context(), c.ID, agent, "")
 			return err
 		})
-		try("final failure", from != Notifying && from != Finished && from != Failed, func(c *Claim) error {
+		try("final failure", from != store.Notifying && from != store.Finished && from != store.Failed, func(c *Claim) error {
 			_, err := e.Fail(t.Context(), c.ID, agent, FailureRequest{"online", "broken", true})
 			return err
 		})
-		try("notify", allowed("notify", Notifying), func(c *Claim) error {
-			_, err := e.Notify(t.Context(), c.ID, agent, NotificationRequest{Title: "x", Severity: "low"})
+		try("notify", allowed("notify", store.Notifying), func(c *Claim) error {
+			_, err := e.Notify(t.Context(), c.ID, agent, delivery.Request{Title: "x", Severity: "low"})
 			return err
 		})
 	}
 }
 
-func terminalAbsorbs(t *testing.T, s *store) {
+func terminalAbsorbs(t *testing.T, s *shared) {
 	e := s.fleet(t).host("host-a")
 	c, _ := claimed(t, e, "absorb", "t")
 	if _, err := e.Fail(t.Context(), c.ID, agent, FailureRequest{"online", "no route", true}); err != nil {
@@ -92,18 +104,18 @@ func terminalAbsorbs(t *testing.T, s *store) {
 		t.Fatal(err)
 	}
 	r, err := e.Claim(t.Context(), ask("absorb", "t"))
-	if err != nil || r.Claim != nil || r.Ticket.State != Failed || len(r.Next) != 0 || r.Next == nil {
+	if err != nil || r.Claim != nil || r.Ticket.State != store.Failed || len(r.Next) != 0 || r.Next == nil {
 		t.Errorf("a terminal ticket is claimed: %+v, %v", r, err)
 	}
-	if e.redis.Exists(t.Context(), e.keys.lock("absorb")).Val() != 0 {
+	if e.config.Redis.Exists(t.Context(), e.store.Keys.Lock("absorb")).Val() != 0 {
 		t.Error("a lock was taken for a terminal ticket")
 	}
 }
 
-func recordedOnce(t *testing.T, s *store) {
+func recordedOnce(t *testing.T, s *shared) {
 	e := s.fleet(t).host("host-a")
 	c, _ := claimed(t, e, "once", "t")
-	if r, err := step(t, e, c, "online", AssetOnline, `{"a":1,"b":[1.0,"x"]}`); err != nil || r.Replayed {
+	if r, err := step(t, e, c, "online", store.AssetOnline, `{"a":1,"b":[1.0,"x"]}`); err != nil || r.Replayed {
 		t.Fatalf("got %+v, %v", r, err)
 	}
 	for facts, same := range map[string]bool{
@@ -111,7 +123,7 @@ func recordedOnce(t *testing.T, s *store) {
 		`{"a":1.0,"b":[1.0,"x"]}`:     false,
 		`{"a":1}`:                     false,
 	} {
-		r, err := step(t, e, c, "online", AssetOnline, facts)
+		r, err := step(t, e, c, "online", store.AssetOnline, facts)
 		if same && (err != nil || !r.Replayed) {
 			t.Errorf("%s: got %+v, %v, want a replay", facts, r, err)
 		}
@@ -120,37 +132,37 @@ func recordedOnce(t *testing.T, s *store) {
 		}
 	}
 	// Replay and conflict are looked for before the arrow is.
-	if _, err := step(t, e, c, "vuln", VulnCheckDone, ""); err != nil {
+	if _, err := step(t, e, c, "vuln", store.VulnCheckDone, ""); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := step(t, e, c, "online", AssetOnline, `{"a":1,"b":[1.0,"x"]}`); err != nil || !r.Replayed || r.Ticket.State != VulnCheckDone {
+	if r, err := step(t, e, c, "online", store.AssetOnline, `{"a":1,"b":[1.0,"x"]}`); err != nil || !r.Replayed || r.Ticket.State != store.VulnCheckDone {
 		t.Errorf("got %+v, %v, want a replay", r, err)
 	}
-	_, err := step(t, e, c, "online", AssetOffline, "")
+	_, err := step(t, e, c, "online", store.AssetOffline, "")
 	wantErr(t, err, ErrStepConflict)
-	if _, err := step(t, e, c, "intel", VulnCheckDone, `{"kev":true}`); err != nil {
+	if _, err := step(t, e, c, "intel", store.VulnCheckDone, `{"kev":true}`); err != nil {
 		t.Error(err)
 	}
-	_, err = step(t, e, c, "intel", VulnCheckDone, `{"kev":false}`)
+	_, err = step(t, e, c, "intel", store.VulnCheckDone, `{"kev":false}`)
 	wantErr(t, err, ErrStepConflict)
 	names, _ := events(t, e, c.Ticket)
 	if n := len(slices.DeleteFunc(names, func(s string) bool { return s != "step" })); n != 3 {
 		t.Errorf("%d steps in the history, want 3", n)
 	}
-	_, err = step(t, e, c, "lunch", AssetOnline, "")
-	wantErr(t, err, ErrUnknownStep)
+	_, err = step(t, e, c, "lunch", store.AssetOnline, "")
+	wantErr(t, err, store.ErrUnknownStep)
 }
 
-func comesOnline(t *testing.T, s *store) {
+func comesOnline(t *testing.T, s *shared) {
 	e := s.fleet(t).host("host-a")
 	c, _ := claimed(t, e, "wakes", "t")
-	if _, err := step(t, e, c, "online", AssetOffline, `{"ping":false}`); err != nil {
+	if _, err := step(t, e, c, "online", store.AssetOffline, `{"ping":false}`); err != nil {
 		t.Fatal(err)
 	}
-	_, err := step(t, e, c, "online", AssetOffline, `{"ping":true}`)
+	_, err := step(t, e, c, "online", store.AssetOffline, `{"ping":true}`)
 	wantErr(t, err, ErrStepConflict)
-	r, err := step(t, e, c, "online", AssetOnline, `{"ping":true}`)
-	if err != nil || r.Replayed || r.Ticket.Steps["online"].State != AssetOnline {
+	r, err := step(t, e, c, "online", store.AssetOnline, `{"ping":true}`)
+	if err != nil || r.Replayed || r.Ticket.Steps["online"].State != store.AssetOnline {
 		t.Fatalf("got %+v, %v", r, err)
 	}
 	list, _, err := e.History(t.Context(), c.Ticket)
@@ -159,14 +171,14 @@ func comesOnline(t *testing.T, s *store) {
 	}
 }
 
-func resumes(t *testing.T, s *store) {
+func resumes(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a, b := f.frozen("host-a"), f.host("host-b")
 	ca, _ := claimed(t, a, "resume", "t")
-	advance(t, a, ca, VulnCheckDone)
+	advance(t, a, ca, store.VulnCheckDone)
 	letGo(t, a, "resume")
 	_, r := claimed(t, b, "resume", "t")
-	if r.Ticket.State != VulnCheckDone || len(r.Ticket.Steps) != 2 || r.Ticket.Steps["vuln"].Host != "host-a" {
+	if r.Ticket.State != store.VulnCheckDone || len(r.Ticket.Steps) != 2 || r.Ticket.Steps["vuln"].Host != "host-a" {
 		t.Errorf("resumed with %+v", r.Ticket)
 	}
 	var next []string
@@ -178,11 +190,11 @@ func resumes(t *testing.T, s *store) {
 	}
 }
 
-func factsToTheLetter(t *testing.T, s *store) {
+func factsToTheLetter(t *testing.T, s *shared) {
 	e := s.fleet(t).host("host-a")
 	c, _ := claimed(t, e, "letter", "t")
 	facts := `{"z":[],"a":12345678901234567,"f":1.0,"e":1e400,"s":"<b>&\u2028 \u0000","n":null,"o":{}}`
-	if _, err := step(t, e, c, "online", AssetOnline, facts); err != nil {
+	if _, err := step(t, e, c, "online", store.AssetOnline, facts); err != nil {
 		t.Fatal(err)
 	}
 	ticket, err := e.Ticket(t.Context(), c.Ticket)
@@ -191,41 +203,41 @@ func factsToTheLetter(t *testing.T, s *store) {
 	}
 }
 
-func failures(t *testing.T, s *store) {
+func failures(t *testing.T, s *shared) {
 	e := s.fleet(t).host("host-a")
 	c, _ := claimed(t, e, "fails", "t")
 	for i := range 3 {
 		r, err := e.Fail(t.Context(), c.ID, agent, FailureRequest{Step: "online", Error: "timeout"})
-		if err != nil || r.Ticket.State != Init || r.Ticket.Failure.Count != int64(i+1) {
+		if err != nil || r.Ticket.State != store.Init || r.Ticket.Failure.Count != int64(i+1) {
 			t.Fatalf("got %+v, %v", r, err)
 		}
 	}
-	r, err := step(t, e, c, "online", AssetOnline, "")
+	r, err := step(t, e, c, "online", store.AssetOnline, "")
 	if err != nil || r.Ticket.Failure != nil {
 		t.Errorf("the failure stays after its step: %+v, %v", r.Ticket.Failure, err)
 	}
 	_, err = e.Fail(t.Context(), c.ID, agent, FailureRequest{Step: "lunch", Error: "x"})
-	wantErr(t, err, ErrUnknownStep)
+	wantErr(t, err, store.ErrUnknownStep)
 }
 
-func finishAndRelease(t *testing.T, s *store) {
+func finishAndRelease(t *testing.T, s *shared) {
 	e := s.fleet(t).host("host-a")
 	c, _ := claimed(t, e, "ends", "t")
-	if _, err := step(t, e, c, "online", AssetOffline, ""); err != nil {
+	if _, err := step(t, e, c, "online", store.AssetOffline, ""); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // the second time answers as before
 		ticket, err := e.Finish(t.Context(), c.ID, agent, "nothing there")
-		if err != nil || ticket.State != Finished || ticket.Summary != "nothing there" || ticket.Holder != nil {
+		if err != nil || ticket.State != store.Finished || ticket.Summary != "nothing there" || ticket.Holder != nil {
 			t.Fatalf("got %+v, %v", ticket, err)
 		}
 	}
 	if err := e.Release(t.Context(), c.ID, agent); err != nil {
 		t.Errorf("release after finish: %v", err)
 	}
-	_, err := step(t, e, c, "online", AssetOnline, "")
+	_, err := step(t, e, c, "online", store.AssetOnline, "")
 	wantLost(t, err, ReasonReleased)
-	if e.redis.Exists(t.Context(), e.keys.lock("ends")).Val() != 0 {
+	if e.config.Redis.Exists(t.Context(), e.store.Keys.Lock("ends")).Val() != 0 {
 		t.Error("the lock is still there")
 	}
 	c, _ = claimed(t, e, "ends", "u")
@@ -240,20 +252,20 @@ func finishAndRelease(t *testing.T, s *store) {
 	wantErr(t, err, ErrClaimNotFound)
 }
 
-func unfinishedIsClaimable(t *testing.T, s *store) {
+func unfinishedIsClaimable(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a, b := f.frozen("host-a"), f.host("host-b")
 	ca, _ := claimed(t, a, "active", "t")
-	advance(t, a, ca, AssetOnline)
+	advance(t, a, ca, store.AssetOnline)
 	if _, err := b.Claim(t.Context(), ask("active", "t")); err == nil {
 		t.Fatal("claimed while it was held")
 	}
 	letGo(t, a, "active")
 	cb, r := claimed(t, b, "active", "t")
-	if r.Ticket.State != AssetOnline {
+	if r.Ticket.State != store.AssetOnline {
 		t.Errorf("state is %s", r.Ticket.State)
 	}
-	if _, err := step(t, b, cb, "vuln", VulnCheckDone, ""); err != nil {
+	if _, err := step(t, b, cb, "vuln", store.VulnCheckDone, ""); err != nil {
 		t.Error(err)
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/picketd/picket/outbox"
 
 	"github.com/picketd/picket/engine/process"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 const freezeEnv = "PICKET_TEST_FREEZE" // the address of Redis, for the process that is frozen
@@ -59,7 +61,7 @@ func TestG10_AFreezeIsNoOutage(t *testing.T) {
 	time.Sleep(500 * time.Millisecond)
 	_ = cmd.Process.Signal(syscall.SIGSTOP)
 	server.Thaw()
-	time.Sleep(awayAfter + time.Second)
+	time.Sleep(store.AwayAfter + time.Second)
 	_ = cmd.Process.Signal(syscall.SIGCONT)
 	if got := said("verdict"); got != fmt.Sprintf("verdict %d, error <nil>", outbox.Go) {
 		t.Errorf("Redis was there all the time: %s", got)
@@ -75,7 +77,7 @@ func askOnceTold(t *testing.T, addr string) {
 	e := (&fleet{t, c, "picket"}).host("host-a", func(c *Config) { c.TTL = time.Minute })
 	k, _ := claimed(t, e, "frozen", "t")
 	in := notified(t, e, k, "ops")
-	eventually(t, "it has signed", func() bool { return e.unbroken(time.Now()) })
+	eventually(t, "it has signed", func() bool { return e.lookout.Unbroken(time.Now()) })
 	fmt.Println("ready")
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 	a, err := e.Attempt(t.Context(), attempt(e, k.Ticket, in, "ops", 1))
@@ -88,7 +90,7 @@ func TestG10_NobodySendsAloneWhatAnotherMayHaveTakenOver(t *testing.T) {
 	t.Parallel()
 	f, server := setup(t)
 	e := f.frozen("host-a", func(c *Config) { c.TTL = time.Minute })
-	e.pace.every = time.Second // for a sign to be answered
+	e.lookout.Pace.Every = time.Second // for a sign to be answered
 	skipped := time.Duration(0)
 	e.now = func() time.Duration { return process.Boottime() + skipped }
 	k, _ := claimed(t, e, "old", "t")
@@ -96,52 +98,52 @@ func TestG10_NobodySendsAloneWhatAnotherMayHaveTakenOver(t *testing.T) {
 
 	server.Freeze()
 	old := attempt(e, k.Ticket, in, "ops", 1)
-	old.At = time.Now().Add(-e.pace.life)
+	old.At = time.Now().Add(-e.lookout.Pace.Life)
 	_, err := e.Attempt(t.Context(), old)
-	if !errors.Is(err, ErrStoreUnavailable) || errors.Is(err, outbox.ErrAway) {
+	if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, outbox.ErrAway) {
 		t.Errorf("a run that never signed is told %v", err)
 	}
-	if err := e.sign(t.Context()); !errors.Is(err, errNoAnswer) || e.unbroken(time.Now().Add(-e.pace.life)) {
+	if err := e.lookout.Sign(t.Context()); !errors.Is(err, store.ErrNoAnswer) || e.lookout.Unbroken(time.Now().Add(-e.lookout.Pace.Life)) {
 		t.Errorf("a sign that was not written counts: %v", err)
 	}
 	server.Thaw()
-	before := time.Now().Add(-e.pace.life)
+	before := time.Now().Add(-e.lookout.Pace.Life)
 	sign := func() {
 		t.Helper()
-		if err := e.sign(t.Context()); err != nil {
+		if err := e.lookout.Sign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	sign()
-	if e.unbroken(before) || !e.unbroken(time.Now()) {
+	if e.lookout.Unbroken(before) || !e.lookout.Unbroken(time.Now()) {
 		t.Error("only what was staged after the first sign may go out alone")
 	}
 
 	for range 4 {
-		skipped += e.pace.life / 2
+		skipped += e.lookout.Pace.Life / 2
 		sign()
 	}
-	between := time.Now().Add(-e.pace.life) // longer ago than any sign lives
+	between := time.Now().Add(-e.lookout.Pace.Life) // longer ago than any sign lives
 	server.Freeze()
 	for range 6 { // an outage, awake
-		skipped += e.pace.life / 2
-		if err := e.sign(t.Context()); !errors.Is(err, errNoAnswer) {
+		skipped += e.lookout.Pace.Life / 2
+		if err := e.lookout.Sign(t.Context()); !errors.Is(err, store.ErrNoAnswer) {
 			t.Fatal(err)
 		}
 	}
-	if !e.unbroken(between) {
+	if !e.lookout.Unbroken(between) {
 		t.Error("a long outage makes the living silent")
 	}
-	skipped += e.pace.life // asleep
-	if e.unbroken(between) {
+	skipped += e.lookout.Pace.Life // asleep
+	if e.lookout.Unbroken(between) {
 		t.Error("a daemon that woke sends alone")
 	}
-	if err := e.sign(t.Context()); !errors.Is(err, errNoAnswer) || e.unbroken(between) {
+	if err := e.lookout.Sign(t.Context()); !errors.Is(err, store.ErrNoAnswer) || e.lookout.Unbroken(between) {
 		t.Errorf("a daemon that woke sends alone after it asked in vain: %v", err)
 	}
 	server.Thaw()
 	sign()
-	if e.unbroken(between) || !e.unbroken(time.Now()) {
+	if e.lookout.Unbroken(between) || !e.lookout.Unbroken(time.Now()) {
 		t.Error("after a break only what is staged from then on may go out alone")
 	}
 }

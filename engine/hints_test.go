@@ -13,6 +13,8 @@ import (
 
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // TestG9_OneTicketThatCannotBeReadStopsNoOther: neither the take-over from a dead daemon, nor the sweep of the own hints, nor the walk.
@@ -27,40 +29,40 @@ func TestG9_OneTicketThatCannotBeReadStopsNoOther(t *testing.T) {
 		intents[asset] = notified(t, a, c, "ops")
 		time.Sleep(2 * time.Millisecond)
 	}
-	bad := TicketID{"bad", "t"}
-	key := a.keys.ticket(bad)
-	if err := a.redis.Set(t.Context(), key, "not a ticket", 0).Err(); err != nil {
+	bad := store.ID("bad", "t")
+	key := a.store.Keys.Ticket(bad)
+	if err := a.config.Redis.Set(t.Context(), key, "not a ticket", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	b.redis.ZAdd(t.Context(), b.keys.undelivered(a.box.ID()), redis.Z{Member: "no ticket"})
+	b.config.Redis.ZAdd(t.Context(), b.store.Keys.Undelivered(a.config.Outbox.ID()), redis.Z{Member: "no ticket"})
 
-	if err := b.lookAfter(t.Context(), a.box.ID()); err == nil || !strings.Contains(err.Error(), "2 of the tickets, the first is") {
+	if err := b.courier.LookAfter(t.Context(), a.config.Outbox.ID()); err == nil || !strings.Contains(err.Error(), "2 of the tickets, the first is") {
 		t.Errorf("it says %v", err)
 	}
 	for _, asset := range assets[1:] {
-		if !has(b, TicketID{Asset(asset), "t"}, intents[asset]) {
+		if !has(b, store.ID(store.Asset(asset), "t"), intents[asset]) {
 			t.Errorf("%s was not taken over", asset)
 		}
 	}
 
-	b.redis.ZAdd(t.Context(), b.keys.undelivered(b.box.ID()), redis.Z{Member: bad.String()})
-	good := TicketID{"good 1", "t"}
-	if err := b.box.Shut(outbox.Ref{Ticket: good.String(), ID: intents["good 1"]}); err != nil {
+	b.config.Redis.ZAdd(t.Context(), b.store.Keys.Undelivered(b.config.Outbox.ID()), redis.Z{Member: bad.String()})
+	good := store.ID("good 1", "t")
+	if err := b.config.Outbox.Shut(outbox.Ref{Ticket: good.String(), ID: intents["good 1"]}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.sweepHints(t.Context()); err == nil || !strings.Contains(err.Error(), "bad/t") {
+	if err := b.courier.Sweep(t.Context()); err == nil || !strings.Contains(err.Error(), "bad/t") {
 		t.Errorf("it says %v", err)
 	}
 	if !has(b, good, intents["good 1"]) {
 		t.Error("what stands in NOTIFYING was not adopted again")
 	}
 
-	b.redis.Del(t.Context(), b.keys.undelivered(b.box.ID()))
-	if err := b.walk(t.Context()); err == nil || !strings.Contains(err.Error(), key) {
+	b.config.Redis.Del(t.Context(), b.store.Keys.Undelivered(b.config.Outbox.ID()))
+	if err := b.courier.Walk(t.Context()); err == nil || !strings.Contains(err.Error(), key) {
 		t.Errorf("it says %v", err)
 	}
 	for _, asset := range assets[1:] {
-		if id := (TicketID{Asset(asset), "t"}); !hinted(t, b, b.box.ID(), id) {
+		if id := store.ID(store.Asset(asset), "t"); !hinted(t, b, b.config.Outbox.ID(), id) {
 			t.Errorf("the hint of %s was not put back", id)
 		}
 	}
@@ -76,13 +78,13 @@ func TestG9_AShardThatIsAwayDelaysNoneOfTheOthers(t *testing.T) {
 	stage := func(asset string) outbox.Ref {
 		t.Helper()
 		ref := outbox.Ref{Ticket: asset + "/t", ID: "intent of " + asset}
-		if err := e.box.Stage(outbox.Intent{Ref: ref, Asset: asset, Task: "t", Run: 1, Nonce: "gone", At: time.Now()}); err != nil {
+		if err := e.config.Outbox.Stage(outbox.Intent{Ref: ref, Asset: asset, Task: "t", Run: 1, Nonce: "gone", At: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 		return ref
 	}
 	node := func(asset string) *redistest.Server {
-		return cluster.Server(e.keys.ticket(TicketID{Asset(asset), "t"}))
+		return cluster.Server(e.store.Keys.Ticket(store.ID(store.Asset(asset), "t")))
 	}
 	dead, other := node("0"), ""
 	for i, staged := 0, 0; staged < 40 || other == ""; i++ {
@@ -97,15 +99,15 @@ func TestG9_AShardThatIsAwayDelaysNoneOfTheOthers(t *testing.T) {
 	dead.Freeze()
 	defer dead.Thaw()
 	done := make(chan error, 1)
-	go func() { done <- e.settleStaged(t.Context()) }()
+	go func() { done <- e.courier.Resolve(t.Context()) }()
 	eventually(t, "what is staged on another node is settled", func() bool {
-		_, err := e.box.Get(last)
+		_, err := e.config.Outbox.Get(last)
 		return err != nil
 	})
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if staged, err := e.box.List(outbox.Staged, 100); err != nil || len(staged) != 40 {
+	if staged, err := e.config.Outbox.List(outbox.Staged, 100); err != nil || len(staged) != 40 {
 		t.Errorf("%d are left of those on the node that is away, %v", len(staged), err)
 	}
 }

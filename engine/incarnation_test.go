@@ -5,41 +5,41 @@ package engine
 
 import (
 	"log/slog"
-	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/picketd/picket/engine/lookout"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/picketd/picket/engine/redistest"
 )
 
-func init() { contract["a lost data set is an alarm"] = lostStoreIsAnAlarm }
+func TestALostDataSetIsAnAlarm(t *testing.T) { everywhere(t, lostStoreIsAnAlarm) }
 
-func lostStoreIsAnAlarm(t *testing.T, s *store) {
+func lostStoreIsAnAlarm(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a, b := f.frozen("a"), f.frozen("b")
 	for range 2 {
 		look(t, a)
 		look(t, b)
 	}
-	masters, err := a.masters(t.Context())
+	masters, err := a.store.Masters(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, cluster := s.Client.(*redis.ClusterClient); cluster && len(masters) != 3 || len(a.lookout.stores) != len(masters) {
-		t.Fatalf("%d masters have the keys %v", len(masters), a.lookout.stores)
+	keys, err := a.store.IncarnationKeys(t.Context(), masters)
+	if _, cluster := s.Client.(*redis.ClusterClient); err != nil || cluster && len(masters) != 3 || len(keys) != len(masters) {
+		t.Fatalf("%d masters have the keys %v, %v", len(masters), keys, err)
 	}
 	if err := a.Probe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	look(t, a)
 	wantAlarms(t, a)
-	last := slices.Max(slices.Collect(maps.Keys(a.lookout.stores)))
-	if err := s.Client.Del(t.Context(), last).Err(); err != nil {
+	if err := s.Client.Del(t.Context(), slices.Max(keys)).Err(); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -47,8 +47,8 @@ func lostStoreIsAnAlarm(t *testing.T, s *store) {
 		look(t, b)
 	}
 	for _, e := range []*Engine{a, b} {
-		wantAlarms(t, e, AlarmStoreReset)
-		if n := testutil.ToFloat64(e.metrics.resets); n != 1 {
+		wantAlarms(t, e, lookout.AlarmStoreReset)
+		if n := metric(t, e, "picket_store_resets_total"); n != 1 {
 			t.Errorf("it was counted %v times", n)
 		}
 	}
@@ -59,10 +59,10 @@ func TestARedisThatStartsEmptyIsAnAlarm(t *testing.T) {
 	f, server := setup(t)
 	log := &logged{}
 	e := f.host("a", func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) })
-	eventually(t, "the incarnation is made", func() bool { return f.client.Exists(t.Context(), e.keys.store(0)).Val() == 1 })
+	eventually(t, "the incarnation is made", func() bool { return f.client.Exists(t.Context(), e.store.Keys.Incarnation(0)).Val() == 1 })
 	look(t, f.frozen("b"))
 	server.Restart()
-	eventually(t, "the alarm is raised", func() bool { return slices.Contains(alarmed(e), AlarmStoreReset) })
+	eventually(t, "the alarm is raised", func() bool { return slices.Contains(alarmed(e), lookout.AlarmStoreReset) })
 	if !strings.Contains(log.String(), "level=ERROR msg=\"Redis lost its data: picket:store:0 ") {
 		t.Errorf("the log is %s", log)
 	}
@@ -77,11 +77,11 @@ func TestAStoreThatWasLostWhileNoDaemonRanIsAnAlarm(t *testing.T) {
 		t.Helper()
 		e := f.frozen("a", func(c *Config) { c.StateDir = folder })
 		if damage != "" {
-			if err := os.WriteFile(e.storesFile(), []byte(damage), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(folder, "stores.json"), []byte(damage), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := e.lookout.recallStores(); (err != nil) != (damage != "") {
+		if err := e.lookout.Recall(); (err != nil) != (damage != "") {
 			t.Error(err)
 		}
 		look(t, e)
@@ -91,7 +91,7 @@ func TestAStoreThatWasLostWhileNoDaemonRanIsAnAlarm(t *testing.T) {
 	wantAlarms(t, run(""))
 	wantAlarms(t, run("{"))
 	server.Restart()
-	wantAlarms(t, run(""), AlarmStoreReset)
+	wantAlarms(t, run(""), lookout.AlarmStoreReset)
 	wantAlarms(t, run(""))
 }
 

@@ -18,6 +18,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/picketd/picket/engine/process"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // record is what the journal remembers of a claim. The times are on CLOCK_BOOTTIME.
@@ -25,7 +27,7 @@ type record struct {
 	ID        string        `json:"id"`
 	Nonce     string        `json:"nonce"`
 	Token     int64         `json:"token"`
-	Asset     Asset         `json:"asset"`
+	Asset     store.Asset   `json:"asset"`
 	Task      string        `json:"task"`
 	Flow      string        `json:"flow"`
 	UID       uint32        `json:"uid"`

@@ -9,61 +9,59 @@ import (
 	"time"
 
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/store"
 )
 
-func init() { contract["G9 a retry whose write lands late has an owner"] = lateRetry }
+func TestG9_ARetryWhoseWriteLandsLateHasAnOwner(t *testing.T) { everywhere(t, lateRetry) }
 
 // lateRetry: the answer to a retry's write is lost, and so long as it may land the staged intent and the hint stay.
-func lateRetry(t *testing.T, s *store) {
+func lateRetry(t *testing.T, s *shared) {
 	e := s.fleet(t).frozen("host-a")
 	for _, c := range []struct {
 		name   string
-		change func(id TicketID, in outbox.Intent) // of the ticket, after the retry gave up
-		want   outbox.Origin                       // empty: discarded
+		change func(id store.TicketID, in outbox.Intent) // of the ticket, after the retry gave up
+		want   outbox.Origin                             // empty: discarded
 	}{
-		{"not there yet", func(TicketID, outbox.Intent) {}, outbox.Staged},
-		{"landed", func(id TicketID, in outbox.Intent) {
-			e.redis.HSet(t.Context(), e.keys.ticket(id), "intent", in.ID, "state", string(Notifying), "owner", e.box.ID())
+		{"not there yet", func(store.TicketID, outbox.Intent) {}, outbox.Staged},
+		{"landed", func(id store.TicketID, in outbox.Intent) {
+			e.config.Redis.HSet(t.Context(), e.store.Keys.Ticket(id), "intent", in.ID, "state", string(store.Notifying), "owner", e.config.Outbox.ID())
 		}, outbox.Committed},
-		{"another came first", func(id TicketID, _ outbox.Intent) {
-			e.redis.HSet(t.Context(), e.keys.ticket(id), "intent", "another")
+		{"another came first", func(id store.TicketID, _ outbox.Intent) {
+			e.config.Redis.HSet(t.Context(), e.store.Keys.Ticket(id), "intent", "another")
 		}, ""},
-		{"the ticket is through", func(id TicketID, _ outbox.Intent) {
-			e.redis.HSet(t.Context(), e.keys.ticket(id), "state", string(Finished))
+		{"the ticket is through", func(id store.TicketID, _ outbox.Intent) {
+			e.config.Redis.HSet(t.Context(), e.store.Keys.Ticket(id), "state", string(store.Finished))
 		}, ""},
 	} {
 		k, _ := claimed(t, e, "late "+c.name, "t")
 		old := notified(t, e, k, "ops")
 		deliver(t, e, k.Ticket, "ops", outbox.Dead, outbox.Go)
-		if err := e.box.Shut(outbox.Ref{Ticket: k.Ticket.String(), ID: old}); err != nil {
+		if err := e.config.Outbox.Shut(outbox.Ref{Ticket: k.Ticket.String(), ID: old}); err != nil {
 			t.Fatal(err)
 		}
-		snap, err := e.read(t.Context(), k.Ticket)
+		in, err := e.config.Outbox.Get(outbox.Ref{Ticket: k.Ticket.String(), ID: old})
 		if err != nil {
 			t.Fatal(err)
 		}
-		in, _, err := e.retryIntent(Resolution{Ticket: k.Ticket, By: "1/0", Reason: "fixed"}, &snap)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(e.box.Stage(in), e.hint(t.Context(), in.Ticket)); err != nil {
+		in.ID, in.After, in.Origin, in.At, in.Nonce = "retried "+c.name, old, outbox.Staged, time.Now(), ""
+		d := in.Channels["ops"]
+		d.Status, d.Body = outbox.Pending, []byte("b")
+		in.Channels = map[string]outbox.Delivery{"ops": d}
+		if err := errors.Join(e.config.Outbox.Stage(in), e.store.AddHint(t.Context(), e.daemon.ID, in.Ticket)); err != nil {
 			t.Fatal(err)
 		}
 		c.change(k.Ticket, in)
-		if err := errors.Join(e.settleStaged(t.Context()), e.sweepHints(t.Context())); err != nil {
+		if err := errors.Join(e.courier.Resolve(t.Context()), e.courier.Sweep(t.Context())); err != nil {
 			t.Fatal(err)
 		}
-		got, err := e.box.Get(in.Ref)
+		got, err := e.config.Outbox.Get(in.Ref)
 		if got.Origin != c.want || (c.want == "") != errors.Is(err, outbox.ErrNotFound) {
 			t.Errorf("%s: the intent is %q, %v, want %q", c.name, got.Origin, err, c.want)
 		}
-		if c.want != "" && !hinted(t, e, e.box.ID(), k.Ticket) {
+		if c.want != "" && !hinted(t, e, e.config.Outbox.ID(), k.Ticket) {
 			t.Errorf("%s: the hint is gone", c.name)
 		}
 		letGo(t, e, k.Ticket.Asset)
-	}
-	late := outbox.Intent{After: "x", At: time.Now().Add(-lateWrite - time.Minute)}
-	if !e.comeToNothing(late, &snapshot{fields: map[string]string{"state": string(Failed), "intent": "x"}}) {
-		t.Error("it is waited for without end")
 	}
 }

@@ -29,9 +29,9 @@ func (e *Engine) liveness(r *ClaimRequest) (*process.Process, error) {
 		return nil, &InvalidError{"heartbeat", fmt.Sprintf("must be from %s to %s", span(heartbeatMin), span(heartbeatMax))}
 	}
 	if r.MaxHold == 0 {
-		r.MaxHold = e.MaxHold
-	} else if r.MaxHold < maxHoldMin || r.MaxHold > e.MaxHoldLimit {
-		return nil, &InvalidError{"max_hold", fmt.Sprintf("must be from %s to %s", span(maxHoldMin), span(e.MaxHoldLimit))}
+		r.MaxHold = e.config.MaxHold
+	} else if r.MaxHold < maxHoldMin || r.MaxHold > e.config.MaxHoldLimit {
+		return nil, &InvalidError{"max_hold", fmt.Sprintf("must be from %s to %s", span(maxHoldMin), span(e.config.MaxHoldLimit))}
 	}
 	switch {
 	case r.PID != 0 && r.Peer.Foreign:
@@ -77,7 +77,9 @@ func closeProcess(p *process.Process) {
 
 // processes watches each process once, for all claims that hang on it.
 type processes struct {
-	*Engine
+	spawn func(func(context.Context))
+	ended func(*claim) // is called when a claim's process has ended
+
 	mu   sync.Mutex
 	byID map[process.ID]*watched
 }
@@ -87,8 +89,8 @@ type watched struct {
 	idle   chan struct{}       // closes when no claim hangs on it any more
 }
 
-func newProcesses(e *Engine) *processes {
-	return &processes{Engine: e, byID: map[process.ID]*watched{}}
+func newProcesses(spawn func(func(context.Context)), ended func(*claim)) *processes {
+	return &processes{spawn: spawn, ended: ended, byID: map[process.ID]*watched{}}
 }
 
 // sameProcess reports whether two claims hang on one process, or both on none.
@@ -151,9 +153,7 @@ func (p *processes) watch(ctx context.Context, process *process.Process, id proc
 	}
 	p.mu.Unlock()
 	for c := range w.claims {
-		if p.conclude(c, ReasonProcessExit) {
-			p.spawn(func(ctx context.Context) { p.dog.free(ctx, c) })
-		}
+		p.ended(c)
 	}
 }
 

@@ -124,7 +124,7 @@ func TestG7_NobodyIsSilentWhileTheDaemonDoesNotServe(t *testing.T) {
 		time.Sleep(time.Second)
 		e.Drain()
 		v, err := e.WatchClaim(t.Context(), c.id, agent, time.Minute)
-		if err != nil || v.Trusted < e.TTL/2 {
+		if err != nil || v.Trusted < e.config.TTL/2 {
 			t.Errorf("a watch answers %+v, %v", v, err)
 		}
 		time.Sleep(10 * time.Second)

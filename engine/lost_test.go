@@ -11,38 +11,43 @@ import (
 
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/delivery"
+
+	"github.com/picketd/picket/engine/store"
 )
 
-func init() {
-	contract["G10 what Redis lost is this host's alone if nobody can have begun it"] = lostIsSole
-	contract["G10 a person decides here about what Redis lost"] = lostIsDecided
+func TestG10_WhatRedisLostIsThisHostsAloneIfNobodyCanHaveBegunIt(t *testing.T) {
+	everywhere(t, lostIsSole)
 }
 
+func TestG10_APersonDecidesHereAboutWhatRedisLost(t *testing.T) { everywhere(t, lostIsDecided) }
+
 // lostIsSole: b has a copy, as after a repeated notify there.
-func lostIsSole(t *testing.T, s *store) {
+func lostIsSole(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a, b := f.frozen("host-a"), f.frozen("host-b")
-	if err := a.sign(t.Context()); err != nil {
+	if err := a.lookout.Sign(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		name string
-		then func(TicketID)
+		then func(store.TicketID)
 		want bool
 	}{
-		{"nobody", func(TicketID) {}, true},
-		{"b sends", func(id TicketID) { deliver(t, b, id, "pager", "", outbox.Go) }, false},
-		{"b does not know", func(id TicketID) { deliver(t, b, id, "pager", outbox.Unknown, outbox.Go) }, false},
-		{"b was refused", func(id TicketID) { deliver(t, b, id, "pager", outbox.Pending, outbox.Go) }, true},
+		{"nobody", func(store.TicketID) {}, true},
+		{"b sends", func(id store.TicketID) { deliver(t, b, id, "pager", "", outbox.Go) }, false},
+		{"b does not know", func(id store.TicketID) { deliver(t, b, id, "pager", outbox.Unknown, outbox.Go) }, false},
+		{"b was refused", func(id store.TicketID) { deliver(t, b, id, "pager", outbox.Pending, outbox.Go) }, true},
 	} {
 		k, _ := claimed(t, a, "sole "+c.name, "t")
 		in := notified(t, a, k, "pager")
 		c.then(k.Ticket)
-		if _, err := a.heedSome(t.Context(), nil); err != nil {
+		if _, err := a.courier.Heed(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		a.redis.Del(t.Context(), a.keys.ticket(k.Ticket))
-		if _, err := a.heedSome(t.Context(), nil); err != nil { // it says nothing now
+		a.config.Redis.Del(t.Context(), a.store.Keys.Ticket(k.Ticket))
+		if _, err := a.courier.Heed(t.Context(), nil); err != nil { // it says nothing now
 			t.Fatal(err)
 		}
 		q := attempt(a, k.Ticket, in, "pager", 1)
@@ -56,21 +61,21 @@ func lostIsSole(t *testing.T, s *store) {
 }
 
 // lostIsDecided: pager was begun, Redis lost the ticket, and what is known of it waits in the outbox.
-func lostIsDecided(t *testing.T, s *store) {
+func lostIsDecided(t *testing.T, s *shared) {
 	told := &auditLog{}
 	e := s.fleet(t).frozen("host-a", func(c *Config) { c.Audit = told.add })
 	for _, c := range []struct {
 		name string
-		do   func(Resolution) (Ticket, error)
+		do   func(delivery.Resolution) (store.Ticket, error)
 		kind audit.Kind
 		want outbox.Status
 		is   outbox.Status // in the outbox
 		open int           // intents afterwards
 		due  bool
 	}{
-		{"retry", func(r Resolution) (Ticket, error) { return e.Retry(t.Context(), r) }, audit.Retried, outbox.Pending, outbox.Discarded, 1, true},
-		{"settle", func(r Resolution) (Ticket, error) { return e.Settle(t.Context(), r) }, audit.Settled, outbox.Sent, outbox.Sent, 1, true},
-		{"discard", func(r Resolution) (Ticket, error) { return e.Discard(t.Context(), r) }, audit.Discarded, outbox.Discarded, outbox.Discarded, 0, false},
+		{"retry", func(r delivery.Resolution) (store.Ticket, error) { return e.Retry(t.Context(), r) }, audit.Retried, outbox.Pending, outbox.Discarded, 1, true},
+		{"settle", func(r delivery.Resolution) (store.Ticket, error) { return e.Settle(t.Context(), r) }, audit.Settled, outbox.Sent, outbox.Sent, 1, true},
+		{"discard", func(r delivery.Resolution) (store.Ticket, error) { return e.Discard(t.Context(), r) }, audit.Discarded, outbox.Discarded, outbox.Discarded, 0, false},
 	} {
 		for _, anew := range []bool{false, true} { // the ticket was begun anew
 			asset := c.name
@@ -80,10 +85,10 @@ func lostIsDecided(t *testing.T, s *store) {
 			k, _ := claimed(t, e, asset, "t")
 			id := k.Ticket
 			ref := outbox.Ref{Ticket: id.String(), ID: notified(t, e, k, "pager")}
-			e.redis.Del(t.Context(), e.keys.ticket(id), e.keys.log(id), e.keys.lock(id.Asset))
+			e.config.Redis.Del(t.Context(), e.store.Keys.Ticket(id), e.store.Keys.Log(id), e.store.Keys.Lock(id.Asset))
 			o := outcome(id, ref.ID, "pager", 1, outbox.Parked)
 			_, err := e.Outcome(t.Context(), o)
-			if err := errors.Join(err, e.box.Keep(o)); err != nil {
+			if err := errors.Join(err, e.config.Outbox.Keep(o)); err != nil {
 				t.Fatal(err)
 			}
 			if last := told.got[len(told.got)-1]; last.Kind != audit.Parked {
@@ -92,15 +97,15 @@ func lostIsDecided(t *testing.T, s *store) {
 			if anew {
 				claimed(t, e, asset, "t")
 			}
-			r := Resolution{Ticket: id, By: "1/0", Reason: "by hand"}
+			r := delivery.Resolution{Ticket: id, By: "1/0", Reason: "by hand"}
 			ticket, err := c.do(r)
-			if err != nil || ticket.State != Init || !anew && ticket.Delivery["pager"].Status != c.want {
+			if err != nil || ticket.State != store.Init || !anew && ticket.Delivery["pager"].Status != c.want {
 				t.Errorf("%s: got %+v, %v", asset, ticket, err)
 			}
 			if last := told.got[len(told.got)-1]; last.Kind != c.kind || last.Asset+"/"+last.Task != id.String() || last.Agent != "1/0" || !strings.HasPrefix(last.Reason, "by hand (") {
 				t.Errorf("%s: the audit has %+v", asset, last)
 			}
-			intents, err := e.box.Ticket(id.String())
+			intents, err := e.config.Outbox.Ticket(id.String())
 			open, due := 0, false
 			for _, in := range intents {
 				d := in.Channels["pager"]
@@ -115,8 +120,8 @@ func lostIsDecided(t *testing.T, s *store) {
 			if err != nil || open != c.open || due != c.due {
 				t.Errorf("%s: %d are open, due %v, %v", asset, open, due, err)
 			}
-			var illegal *TransitionError
-			if _, err := c.do(r); !errors.Is(err, ErrTicketNotFound) && !errors.As(err, &illegal) {
+			var illegal *store.TransitionError
+			if _, err := c.do(r); !errors.Is(err, store.ErrTicketNotFound) && !errors.As(err, &illegal) {
 				t.Errorf("%s: decided twice: %v", asset, err)
 			}
 			if anew {
@@ -135,21 +140,21 @@ func TestG10_ADecisionOnTheTicketHoldsForWhatWaitsHere(t *testing.T) {
 	id := k.Ticket
 	ref := outbox.Ref{Ticket: id.String(), ID: notified(t, e, k, "pager")}
 	back := stand(t, e, id)
-	e.redis.Del(t.Context(), e.keys.ticket(id))
-	if err := e.box.Keep(outcome(id, ref.ID, "pager", 1, outbox.Parked)); err != nil {
+	e.config.Redis.Del(t.Context(), e.store.Keys.Ticket(id))
+	if err := e.config.Outbox.Keep(outcome(id, ref.ID, "pager", 1, outbox.Parked)); err != nil {
 		t.Fatal(err)
 	}
 	back()
-	if err := e.sweepHints(t.Context()); err != nil || ticketOf(t, e, id).Delivery["pager"].Status != outbox.Parked {
+	if err := e.courier.Sweep(t.Context()); err != nil || ticketOf(t, e, id).Delivery["pager"].Status != outbox.Parked {
 		t.Errorf("the ticket that is back does not say that it waits: %v", err)
 	}
-	if _, err := b.Settle(t.Context(), Resolution{Ticket: id, By: "1/0", Reason: "it did"}); err != nil {
+	if _, err := b.Settle(t.Context(), delivery.Resolution{Ticket: id, By: "1/0", Reason: "it did"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.heedSome(t.Context(), nil); err != nil {
+	if _, err := e.courier.Heed(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	if in, err := e.box.Get(ref); err != nil || in.Origin != outbox.Closed || in.Channels["pager"].Status != outbox.Sent {
+	if in, err := e.config.Outbox.Get(ref); err != nil || in.Origin != outbox.Closed || in.Channels["pager"].Status != outbox.Sent {
 		t.Errorf("it still waits: %s, %+v, %v", in.Origin, in.Channels, err)
 	}
 }

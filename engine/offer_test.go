@@ -8,15 +8,15 @@ import (
 	"testing"
 
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/store"
 )
 
-func init() {
-	contract["G9 an owner without the channel gives the ticket up"] = givesUp
-}
+func TestG9_AnOwnerWithoutTheChannelGivesTheTicketUp(t *testing.T) { everywhere(t, givesUp) }
 
 // givesUp: the owner's next run has the pager no more. A host that has it delivers there, while the owner goes on with the rest, asks
 // before each send, and closes its intent when the ticket is done.
-func givesUp(t *testing.T, s *store) {
+func givesUp(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	path := filepath.Join(t.TempDir(), "outbox.db")
 	a := f.hurriedWith("host-a", boxAt(t, path, outbox.Options{}))
@@ -24,36 +24,36 @@ func givesUp(t *testing.T, s *store) {
 	in := notified(t, a, c, "ops", "pager")
 	ref := outbox.Ref{Ticket: c.Ticket.String(), ID: in}
 	_ = a.Stop(t.Context())
-	_ = a.box.Close()
+	_ = a.config.Outbox.Close()
 	next := f.hurriedWith("host-a", boxAt(t, path, outbox.Options{}), func(c *Config) { c.Channels = channels[:1] })
 	b := f.hurried("host-b", channels[1])
 	eventually(t, "host-b has it for the pager", func() bool { return has(b, c.Ticket, in) })
-	if got, _ := b.box.Get(ref); len(got.Channels) != 1 {
+	if got, _ := b.config.Outbox.Get(ref); len(got.Channels) != 1 {
 		t.Errorf("host-b took %+v", got.Channels)
 	}
-	if got, err := next.box.Get(ref); err != nil || got.Origin != outbox.Adopted || ticketOf(t, next, c.Ticket).Owner != offered {
+	if got, err := next.config.Outbox.Get(ref); err != nil || got.Origin != outbox.Adopted || ticketOf(t, next, c.Ticket).Owner != "offered" {
 		t.Errorf("the owner has %s, %v, and may send it alone", got.Origin, err)
 	}
 	deliver(t, next, c.Ticket, "ops", outbox.Sent, outbox.Go)
 	deliver(t, b, c.Ticket, "pager", outbox.Sent, outbox.Go)
-	if err := next.sweepHints(t.Context()); err != nil {
+	if err := next.courier.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := next.box.Get(ref); err != nil || got.Origin != outbox.Closed {
+	if got, err := next.config.Outbox.Get(ref); err != nil || got.Origin != outbox.Closed {
 		t.Errorf("the ticket is done, and the owner's intent is %s, %v", got.Origin, err)
 	}
-	if state(t, b, c.Ticket) != Finished {
+	if state(t, b, c.Ticket) != store.Finished {
 		t.Errorf("the ticket is %+v", ticketOf(t, b, c.Ticket))
 	}
 	path = filepath.Join(t.TempDir(), "outbox.db")
 	d := f.frozen("host-d", boxAt(t, path, outbox.Options{}))
 	k, _ := claimed(t, d, "whole", "t")
 	in = notified(t, d, k, "ops", "pager")
-	_ = d.box.Close()
+	_ = d.config.Outbox.Close()
 	f.hurriedWith("host-d", boxAt(t, path, outbox.Options{}), func(c *Config) { c.Channels = nil })
 	e := f.hurried("host-e")
 	eventually(t, "one that has both owns it", func() bool {
-		return has(e, k.Ticket, in) && ticketOf(t, e, k.Ticket).Owner == e.box.ID() && !hinted(t, e, offered, k.Ticket)
+		return has(e, k.Ticket, in) && ticketOf(t, e, k.Ticket).Owner == e.config.Outbox.ID() && !hinted(t, e, "offered", k.Ticket)
 	})
 }
 
@@ -62,15 +62,15 @@ func TestG9_AnOwnerWithoutRoomGivesTheTicketUp(t *testing.T) {
 	t.Parallel()
 	f, _ := setup(t)
 	a := f.frozen("host-a", boxAt(t, filepath.Join(t.TempDir(), "small.db"), outbox.Options{MaxSize: 64 << 10}))
-	fillUp(t, a.box)
+	fillUp(t, a.config.Outbox)
 	w := f.frozen("host-w")
 	c, _ := claimed(t, w, "full", "t")
 	in := notified(t, w, c, "ops")
-	f.client.HSet(t.Context(), a.keys.ticket(c.Ticket), "owner", a.box.ID())
-	if err := a.hint(t.Context(), c.Ticket.String()); err != nil {
+	f.client.HSet(t.Context(), a.store.Keys.Ticket(c.Ticket), "owner", a.config.Outbox.ID())
+	if err := a.store.AddHint(t.Context(), a.daemon.ID, c.Ticket.String()); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.sweepHints(t.Context()); err != nil {
+	if err := a.courier.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	b := f.hurried("host-b")

@@ -7,17 +7,19 @@ import (
 	"testing"
 
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/delivery"
 )
 
-func init() { contract["G10 at_most_once is frozen with the content"] = onceIsFrozen }
+func TestG10_AtMostOnceIsFrozenWithTheContent(t *testing.T) { everywhere(t, onceIsFrozen) }
 
 // onceIsFrozen: other hosts adopt and retry, on which ops is at_most_once and pager is not. They keep to what it was for the host
 // that accepted the notification, unless the ticket is from before that was written.
-func onceIsFrozen(t *testing.T, s *store) {
+func onceIsFrozen(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a := f.frozen("host-a")
 	b := f.frozen("host-b", func(c *Config) {
-		c.Channels = []Channel{{Name: "ops", Type: "webhook", AtMostOnce: true}, {Name: "pager", Type: "exec"}}
+		c.Channels = []delivery.Channel{{Name: "ops", Type: "webhook", AtMostOnce: true}, {Name: "pager", Type: "exec"}}
 	})
 	for _, c := range []struct {
 		name   string
@@ -29,13 +31,13 @@ func onceIsFrozen(t *testing.T, s *store) {
 	} {
 		k, _ := claimed(t, a, "once "+c.name, "t")
 		in := notified(t, a, k, "ops", "pager")
-		key := a.keys.ticket(k.Ticket)
+		key := a.store.Keys.Ticket(k.Ticket)
 		if !c.frozen {
-			a.redis.HDel(t.Context(), key, "once.ops", "once.pager")
+			a.config.Redis.HDel(t.Context(), key, "once.ops", "once.pager")
 		}
 		has := func(by, intent string) {
 			t.Helper()
-			got, err := b.box.Get(outbox.Ref{Ticket: k.Ticket.String(), ID: intent})
+			got, err := b.config.Outbox.Get(outbox.Ref{Ticket: k.Ticket.String(), ID: intent})
 			if err != nil || len(got.Channels) != 2 {
 				t.Fatalf("%s, %s: the outbox has %+v, %v", c.name, by, got, err)
 			}
@@ -45,18 +47,18 @@ func onceIsFrozen(t *testing.T, s *store) {
 				}
 			}
 		}
-		snap, err := b.read(t.Context(), k.Ticket)
+		snap, err := b.store.Read(t.Context(), k.Ticket)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := b.adopt(k.Ticket, &snap); err != nil {
+		if err := b.courier.Adopt(k.Ticket, snap.Hash); err != nil {
 			t.Fatal(err)
 		}
 		has("adopted", in)
 		for _, channel := range []string{"ops", "pager"} {
-			a.redis.HSet(t.Context(), key, "delivery."+channel, "parked")
+			a.config.Redis.HSet(t.Context(), key, "delivery."+channel, "parked")
 		}
-		ticket, err := b.Retry(t.Context(), Resolution{Ticket: k.Ticket, By: "1/0", Reason: "fixed"})
+		ticket, err := b.Retry(t.Context(), delivery.Resolution{Ticket: k.Ticket, By: "1/0", Reason: "fixed"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +69,7 @@ func onceIsFrozen(t *testing.T, s *store) {
 			q := attempt(b, k.Ticket, ticket.Intent, channel, 1)
 			q.AtMostOnce = false
 			verdict(t, b, q, outbox.Go)
-			a.redis.HSet(t.Context(), key, "lease."+channel, 1) // it ran out
+			a.config.Redis.HSet(t.Context(), key, "lease."+channel, 1) // it ran out
 			q.Number = 2
 			verdict(t, b, q, map[bool]outbox.Verdict{false: outbox.Go, true: outbox.Park}[once])
 		}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // within runs a call that must come back in time.
@@ -31,7 +33,7 @@ func TestF32_CallsEndWhileRedisIsStopped(t *testing.T) {
 	f, server := setup(t)
 	e := f.host("host-a", func(c *Config) { c.TTL = time.Minute })
 	c, _ := claimed(t, e, "stopped", "t")
-	eventually(t, "it has signed", func() bool { return e.unbroken(time.Now()) })
+	eventually(t, "it has signed", func() bool { return e.lookout.Unbroken(time.Now()) })
 	server.Freeze()
 	calls := map[string]func() error{
 		"claim": func() error { _, err := e.Claim(t.Context(), ask("other", "t")); return err },
@@ -41,10 +43,10 @@ func TestF32_CallsEndWhileRedisIsStopped(t *testing.T) {
 			_, err := e.Claim(t.Context(), r)
 			return err
 		},
-		"step":    func() error { _, err := step(t, e, c, "online", AssetOnline, ""); return err },
+		"step":    func() error { _, err := step(t, e, c, "online", store.AssetOnline, ""); return err },
 		"ticket":  func() error { _, err := e.Ticket(t.Context(), c.Ticket); return err },
 		"history": func() error { _, _, err := e.History(t.Context(), c.Ticket); return err },
-		"list":    func() error { _, _, err := e.Tickets(t.Context(), TicketQuery{Limit: 10}); return err },
+		"list":    func() error { _, _, err := e.Tickets(t.Context(), store.TicketQuery{Limit: 10}); return err },
 		"attempt": func() error {
 			_, err := e.Attempt(t.Context(), attempt(e, c.Ticket, "x", "ops", 1))
 			wantErr(t, err, outbox.ErrAway)
@@ -58,12 +60,12 @@ func TestF32_CallsEndWhileRedisIsStopped(t *testing.T) {
 			if what == "attempt" {
 				limit = 9 * time.Second
 			}
-			wantErr(t, within(t, limit, what, call), ErrStoreUnavailable)
+			wantErr(t, within(t, limit, what, call), store.ErrUnavailable)
 		})
 	}
 	pending.Wait()
 	server.Thaw()
-	if _, err := step(t, e, c, "online", AssetOnline, ""); err != nil {
+	if _, err := step(t, e, c, "online", store.AssetOnline, ""); err != nil {
 		t.Errorf("after the outage: %v", err)
 	}
 	claimed(t, e, "other", "t")
@@ -107,7 +109,7 @@ func TestF3_LaterLocksAreRenewedAfterAnOutage(t *testing.T) {
 	if v, err := e.GetClaim(k.ID, agent); err != nil || v.Status != Held {
 		t.Errorf("got %+v, %v", v, err)
 	}
-	if _, err := step(t, e, k, "online", AssetOnline, ""); err != nil {
+	if _, err := step(t, e, k, "online", store.AssetOnline, ""); err != nil {
 		t.Error(err)
 	}
 }
@@ -122,13 +124,13 @@ func TestF16_AFullMemoryIsSaidClearly(t *testing.T) {
 	if err := direct.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := step(t, e, c, "online", AssetOnline, "")
-	wantErr(t, err, ErrStoreUnavailable)
+	_, err := step(t, e, c, "online", store.AssetOnline, "")
+	wantErr(t, err, store.ErrUnavailable)
 	if err == nil || !strings.Contains(err.Error(), "maxmemory") {
 		t.Errorf("it says %v", err)
 	}
 	_, err = e.Claim(t.Context(), ask("other", "t"))
-	wantErr(t, err, ErrStoreUnavailable)
+	wantErr(t, err, store.ErrUnavailable)
 	time.Sleep(testTTL)
 	if v, err := e.GetClaim(c.ID, agent); err != nil || v.Status != Held {
 		t.Errorf("got %+v, %v", v, err)
@@ -136,18 +138,18 @@ func TestF16_AFullMemoryIsSaidClearly(t *testing.T) {
 	if err := direct.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := step(t, e, c, "online", AssetOnline, ""); err != nil || r.Replayed || r.Ticket.Revision != 2 {
+	if r, err := step(t, e, c, "online", store.AssetOnline, ""); err != nil || r.Replayed || r.Ticket.Revision != 2 {
 		t.Errorf("something of the refused write was kept: %+v, %v", r, err)
 	}
 }
 
-func init() { contract["listings page through tickets"] = listings }
+func TestListingsPageThroughTickets(t *testing.T) { everywhere(t, listings) }
 
-func listings(t *testing.T, s *store) {
+func listings(t *testing.T, s *shared) {
 	e := s.fleet(t).host("host-a")
 	for i := range 25 {
 		c, _ := claimed(t, e, fmt.Sprintf("list-%02d", i%5), fmt.Sprintf("t%02d", i))
-		if _, err := step(t, e, c, "online", AssetOffline, `{"a":1}`); err != nil {
+		if _, err := step(t, e, c, "online", store.AssetOffline, `{"a":1}`); err != nil {
 			t.Fatal(err)
 		}
 		if i%2 == 0 {
@@ -159,19 +161,19 @@ func listings(t *testing.T, s *store) {
 		}
 	}
 	for _, q := range []struct {
-		TicketQuery
+		store.TicketQuery
 		want int
 	}{
-		{TicketQuery{Limit: 7}, 25},
-		{TicketQuery{Limit: 1000}, 25},
-		{TicketQuery{Limit: 4, State: Finished}, 13},
-		{TicketQuery{Limit: 2, Asset: "list-03"}, 5},
-		{TicketQuery{Limit: 5, Asset: "nobody"}, 0},
+		{store.TicketQuery{Limit: 7}, 25},
+		{store.TicketQuery{Limit: 1000}, 25},
+		{store.TicketQuery{Limit: 4, State: store.Finished}, 13},
+		{store.TicketQuery{Limit: 2, Asset: "list-03"}, 5},
+		{store.TicketQuery{Limit: 5, Asset: "nobody"}, 0},
 	} {
 		seen := map[string]bool{}
 		for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
 			q.Cursor = cursor
-			var list []Ticket
+			var list []store.Ticket
 			var err error
 			list, cursor, err = e.Tickets(t.Context(), q.TicketQuery)
 			if err != nil || len(list) > q.Limit || pages > 30 {
@@ -188,6 +190,6 @@ func listings(t *testing.T, s *store) {
 			t.Errorf("%+v: %d tickets, want %d", q, len(seen), q.want)
 		}
 	}
-	_, _, err := e.Tickets(t.Context(), TicketQuery{Limit: 1, Cursor: "nonsense"})
+	_, _, err := e.Tickets(t.Context(), store.TicketQuery{Limit: 1, Cursor: "nonsense"})
 	wantErr(t, err, ErrInvalid)
 }

@@ -21,26 +21,29 @@ func (w *watchdog) over(c *claim) {
 	delete(w.underway, c)
 }
 
-// report tells whoever watches the daemon that the loop has looked at all that was due. It is silent while a renewal hangs: the
-// calls of one have time-outs of TTL/6, so one that lasts longer than the TTL does not wait for Redis but for this process.
-func (w *watchdog) report(now time.Duration) {
-	if w.Progress == nil || !w.reportDue(now) {
-		return
-	}
-	w.Progress()
+// progress tells whoever watches the daemon, at most once in so long, that the watchdog's loop has looked at all that was due.
+type progress struct {
+	report func() // nil: nobody watches
+	every  time.Duration
+	last   time.Duration // CLOCK_BOOTTIME
 }
 
-func (w *watchdog) reportDue(now time.Duration) bool {
+// report is silent while a renewal hangs: the calls of one have time-outs of TTL/6, so one that lasts longer than the TTL does not wait
+// for Redis but for this process.
+func (w *watchdog) report(p *progress, now time.Duration) {
+	if p.report != nil && now >= p.last+p.every && !w.hangs(now) {
+		p.last = now
+		p.report()
+	}
+}
+
+func (w *watchdog) hangs(now time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if now < w.reported+w.ProgressEvery {
-		return false
-	}
 	for _, since := range w.underway {
-		if now-since > w.TTL {
-			return false
+		if now-since > w.trust.ttl {
+			return true
 		}
 	}
-	w.reported = now
-	return true
+	return false
 }

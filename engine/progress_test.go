@@ -48,7 +48,7 @@ func TestProgressIsNotToldWhileTheLoopIsStuck(t *testing.T) {
 		e, _, _ := bubble(t, func() (any, error) { return nil, errors.New("away") }, nil, reports(&n), func(c *Config) {
 			c.Logger = slog.New(slog.NewTextHandler(log, nil))
 		})
-		time.Sleep(e.TTL)
+		time.Sleep(e.config.TTL)
 		before := n.Load()
 		time.Sleep(time.Minute)
 		if got := n.Load(); before == 0 || got != before {
@@ -68,12 +68,12 @@ func TestProgressIsNotToldWhileARenewalHangs(t *testing.T) {
 		var n atomic.Int64
 		hang := make(chan struct{})
 		e, _, _ := bubble(t, func() (any, error) { <-hang; return nil, errors.New("late") }, nil, reports(&n))
-		time.Sleep(e.TTL/3 + e.TTL) // it began after 4.5 s to 5.5 s
+		time.Sleep(e.config.TTL/3 + e.config.TTL) // it began after 4.5 s to 5.5 s
 		before := n.Load()
 		if before < 2 {
 			t.Errorf("it was told %d times before the renewal hung", before)
 		}
-		time.Sleep(e.TTL / 10)
+		time.Sleep(e.config.TTL / 10)
 		before = n.Load()
 		time.Sleep(time.Minute)
 		if got := n.Load(); got != before {

@@ -10,25 +10,27 @@ import (
 	"testing"
 	"time"
 
+	"github.com/picketd/picket/engine/lookout"
+
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/store"
 )
 
-func init() {
-	contract["G9 who has a receipt puts it back after a failover"] = putsBack
-}
+func TestG9_WhoHasAReceiptPutsItBackAfterAFailover(t *testing.T) { everywhere(t, putsBack) }
 
 // stand keeps a ticket and its log as they are, and brings them back as a failover does to a replica that lags.
-func stand(t *testing.T, e *Engine, id TicketID) (back func()) {
+func stand(t *testing.T, e *Engine, id store.TicketID) (back func()) {
 	t.Helper()
-	keys := []string{e.keys.ticket(id), e.keys.log(id)}
+	keys := []string{e.store.Keys.Ticket(id), e.store.Keys.Log(id)}
 	var dumps []string
 	for _, key := range keys {
-		dumps = append(dumps, e.redis.Dump(t.Context(), key).Val())
+		dumps = append(dumps, e.config.Redis.Dump(t.Context(), key).Val())
 	}
 	return func() {
 		t.Helper()
 		for i, key := range keys {
-			if err := e.redis.RestoreReplace(t.Context(), key, 0, dumps[i]).Err(); err != nil {
+			if err := e.config.Redis.RestoreReplace(t.Context(), key, 0, dumps[i]).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -36,16 +38,16 @@ func stand(t *testing.T, e *Engine, id TicketID) (back func()) {
 }
 
 // sentHere has a host deliver its intent on a channel as its notifier does.
-func sentHere(t *testing.T, e *Engine, id TicketID, in, channel string) {
+func sentHere(t *testing.T, e *Engine, id store.TicketID, in, channel string) {
 	t.Helper()
 	deliver(t, e, id, channel, outbox.Sent, outbox.Go)
-	if err := e.box.Record(outcome(id, in, channel, 1, outbox.Sent), time.Now(), true); err != nil {
+	if err := e.config.Outbox.Record(outcome(id, in, channel, 1, outbox.Sent), time.Now(), true); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // putsBack: a partial adopter that is done, and an owner that has another channel to go, tell a ticket that fell back what they sent.
-func putsBack(t *testing.T, s *store) {
+func putsBack(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a := f.hurried("host-a")
 	c, _ := claimed(t, a, "fell back", "t")
@@ -55,11 +57,11 @@ func putsBack(t *testing.T, s *store) {
 	eventually(t, "host-b has the intent", func() bool { return has(b, c.Ticket, in) })
 	back := stand(t, b, c.Ticket)
 	sentHere(t, b, c.Ticket, in, "ops")
-	if err := b.box.Shut(outbox.Ref{Ticket: c.Ticket.String(), ID: in}, "ops"); err != nil {
+	if err := b.config.Outbox.Shut(outbox.Ref{Ticket: c.Ticket.String(), ID: in}, "ops"); err != nil {
 		t.Fatal(err)
 	}
 	back()
-	sent := func(id TicketID) func() bool {
+	sent := func(id store.TicketID) func() bool {
 		return func() bool { return ticketOf(t, b, id).Delivery["ops"].Status == outbox.Sent }
 	}
 	eventually(t, "the partial adopter put its receipt back", sent(c.Ticket))
@@ -70,7 +72,7 @@ func putsBack(t *testing.T, s *store) {
 	back = stand(t, o, k.Ticket)
 	sentHere(t, o, k.Ticket, in, "ops")
 	back()
-	if err := o.sweepHints(t.Context()); err != nil || !sent(k.Ticket)() {
+	if err := o.courier.Sweep(t.Context()); err != nil || !sent(k.Ticket)() {
 		t.Errorf("the owner has a receipt that the ticket lacks: %v", err)
 	}
 }
@@ -80,22 +82,22 @@ func TestG9_AFullHostOwnsNothing(t *testing.T) {
 	t.Parallel()
 	f, _ := setup(t)
 	a := f.hurried("host-a")
-	intents := map[TicketID]string{}
+	intents := map[store.TicketID]string{}
 	for i := range 5 {
 		c, _ := claimed(t, a, fmt.Sprintf("full-%d", i), "t")
 		intents[c.Ticket] = notified(t, a, c, "ops")
 	}
 	_ = a.Stop(t.Context())
 	b := f.frozen("host-b", boxAt(t, filepath.Join(t.TempDir(), "small.db"), outbox.Options{MaxSize: 64 << 10}))
-	fillUp(t, b.box)
-	b.pace = pace{every: 100 * time.Millisecond, life: 2 * time.Second}
+	fillUp(t, b.config.Outbox)
+	b.lookout.Pace = lookout.Pace{Every: 100 * time.Millisecond, Life: 2 * time.Second}
 	b.Start()
-	eventually(t, "host-b found that it has no room", func() bool { return b.box.Full() != nil && b.steady() })
+	eventually(t, "host-b found that it has no room", func() bool { return b.config.Outbox.Full() != nil && b.lookout.Steady() })
 	time.Sleep(time.Second)
 	d := f.hurried("host-d")
 	for id, in := range intents {
 		eventually(t, "the one with room has it", func() bool { return has(d, id, in) })
-		if owner := ticketOf(t, d, id).Owner; owner == b.box.ID() {
+		if owner := ticketOf(t, d, id).Owner; owner == b.config.Outbox.ID() {
 			t.Errorf("%s is owned by the one that cannot keep it", id)
 		}
 	}
@@ -116,7 +118,7 @@ func fillUp(t *testing.T, box *outbox.Store) {
 	}
 }
 
-func ticketOf(t *testing.T, e *Engine, id TicketID) Ticket {
+func ticketOf(t *testing.T, e *Engine, id store.TicketID) store.Ticket {
 	t.Helper()
 	ticket, err := e.Ticket(t.Context(), id)
 	if err != nil {

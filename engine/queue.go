@@ -8,6 +8,10 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // pollMost is the longest pause of a waiter between two looks at the lock, however long its holder's TTL is. Past pollAssets assets
@@ -20,22 +24,25 @@ const (
 // queue holds the claim calls that wait for an asset, first come first served on this host; the first of them contends with
 // the other hosts. A release is published as a hint; the truth is the poll, bounded by what the holder's lock has left.
 type queue struct {
-	*Engine
+	waiting prometheus.Gauge
+
 	mu      sync.Mutex
-	byAsset map[Asset][]*turn
+	byAsset map[store.Asset][]*turn
 }
 
 // turn is one call's place. A nil turn may leave.
 type turn struct {
 	queue *queue
-	asset Asset
+	asset store.Asset
 	first chan struct{} // closes when the turn is the first
 	wake  chan struct{} // a release was published; capacity 1
 }
 
-func newQueue(e *Engine) *queue { return &queue{Engine: e, byAsset: map[Asset][]*turn{}} }
+func newQueue(waiting prometheus.Gauge) *queue {
+	return &queue{waiting: waiting, byAsset: map[store.Asset][]*turn{}}
+}
 
-func (q *queue) join(a Asset) *turn {
+func (q *queue) join(a store.Asset) *turn {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	t := &turn{q, a, make(chan struct{}), make(chan struct{}, 1)}
@@ -43,12 +50,12 @@ func (q *queue) join(a Asset) *turn {
 		close(t.first)
 	}
 	q.byAsset[a] = append(q.byAsset[a], t)
-	q.metrics.waiting.Inc()
+	q.waiting.Inc()
 	return t
 }
 
 // mayTake reports whether a call may take the asset: if it is the first, or nobody waits.
-func (q *queue) mayTake(a Asset, t *turn) bool {
+func (q *queue) mayTake(a store.Asset, t *turn) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.byAsset[a]) == 0 || q.byAsset[a][0] == t
@@ -61,7 +68,7 @@ func (t *turn) leave() {
 	q := t.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.metrics.waiting.Dec()
+	q.waiting.Dec()
 	i := slices.Index(q.byAsset[t.asset], t)
 	rest := slices.Delete(q.byAsset[t.asset], i, i+1)
 	q.byAsset[t.asset] = rest
@@ -105,33 +112,8 @@ func (q *queue) poll() time.Duration {
 	return pollMost * time.Duration(1+len(q.byAsset)/pollAssets)
 }
 
-// hear wakes the first waiter of every asset whose release is published, and looks at once after a claim of this host on it: an
-// administrator may have ended it on another.
-func (q *queue) hear(ctx context.Context) {
-	sub := q.redis.Subscribe(ctx, q.keys.released())
-	defer sub.Close()
-	messages := sub.Channel()
-	for {
-		select {
-		case m, ok := <-messages:
-			if !ok {
-				return
-			}
-			a, err := DecodeEnc(m.Payload)
-			if err != nil {
-				continue
-			}
-			q.notify(a)
-			for _, c := range q.claims.of(a) {
-				q.dog.hurry(c)
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-func (q *queue) notify(a Asset) {
+// notify wakes the first waiter of an asset.
+func (q *queue) notify(a store.Asset) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if waiting := q.byAsset[a]; len(waiting) > 0 {
@@ -140,4 +122,15 @@ func (q *queue) notify(a Asset) {
 		default:
 		}
 	}
+}
+
+// hear wakes the first waiter of every asset whose release is published, and looks at once after a claim of this host on it: an
+// administrator may have ended it on another.
+func (e *Engine) hear(ctx context.Context) {
+	e.store.HearReleases(ctx, func(a store.Asset) {
+		e.queue.notify(a)
+		for _, c := range e.claims.of(a) {
+			e.dog.hurry(c)
+		}
+	})
 }

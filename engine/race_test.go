@@ -6,38 +6,56 @@ package engine
 import (
 	"testing"
 
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/store"
 )
 
-func init() { contract["what changed since it was read is seen by the script"] = racesAreSeen }
+func TestWhatChangedSinceItWasReadIsSeenByTheScript(t *testing.T) { everywhere(t, racesAreSeen) }
 
 // racesAreSeen asks the scripts what Go has asked before them, as it is when another daemon came between.
-func racesAreSeen(t *testing.T, s *store) {
+func racesAreSeen(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	e := f.frozen("host-a")
 	c, _ := claimed(t, e, "races", "t")
 	in := notified(t, e, c, "ops")
-	ask := func(sc script, want code, args ...any) {
+	own := func(want bool, intent, from, to string) {
 		t.Helper()
-		r, err := e.run(t.Context(), sc, e.keys.all(c.Ticket), e.args(c.Ticket, 0, "", "1/0", "", args...)...)
-		if err != nil || r.code != want {
-			t.Errorf("%s %v: got code %d, %v, want %d", sc.name, args, r.code, err, want)
+		if got, err := e.store.Own(t.Context(), c.Ticket, intent, from, to, "why"); err != nil || got != want {
+			t.Errorf("own by %s: %v, %v", to, got, err)
 		}
 	}
-	ask(ownScript, codeGone, "somebody", "another", in)
-	ask(ownScript, codeGone, e.box.ID(), "another", "an older intent")
-	ask(retryScript, codeConflict, "new", "another", "an older intent", "why", ",ops,")
-	ask(resolveScript, codeMismatch, "request", "discarded", "why", ",ops,", discardable, "an older intent")
-	ask(resolveScript, codeConflict, "request", "sent", "why", ",ops,", settleable, in)
-	if ticket, err := e.Ticket(t.Context(), c.Ticket); err != nil || ticket.Owner != e.box.ID() || ticket.Intent != in {
+	admin := store.Writer{Agent: "1/0"}
+	retry := func(want store.Code, before string) {
+		t.Helper()
+		r := store.Retrial{Intent: "new", Before: before, Daemon: "another", Again: []string{"ops"}, Reason: "why"}
+		if w, err := e.store.Retry(t.Context(), c.Ticket, admin, r, audit.Event{}); err != nil || w.Code != want {
+			t.Errorf("retry: code %d, %v, want %d", w.Code, err, want)
+		}
+	}
+	resolve := func(want store.Code, intent string, as outbox.Status, question ...outbox.Status) {
+		t.Helper()
+		r := store.Resolution{Request: "request", Status: as, Channels: []string{"ops"}, Question: question, Intent: intent, Reason: "why"}
+		if w, err := e.store.Resolve(t.Context(), c.Ticket, admin, r, audit.Event{}); err != nil || w.Code != want {
+			t.Errorf("resolve as %s: code %d, %v, want %d", as, w.Code, err, want)
+		}
+	}
+	me := e.daemon.ID
+	own(false, in, "somebody", "another")
+	own(false, "an older intent", me, "another")
+	retry(store.Conflict, "an older intent")
+	resolve(store.Mismatch, "an older intent", outbox.Discarded, outbox.Pending, outbox.Dead)
+	resolve(store.Conflict, in, outbox.Sent, outbox.Parked, outbox.Dead)
+	if ticket, err := e.Ticket(t.Context(), c.Ticket); err != nil || ticket.Owner != e.config.Outbox.ID() || ticket.Intent != in {
 		t.Errorf("owner %s, intent %s, %v", ticket.Owner, ticket.Intent, err)
 	}
-	ask(ownScript, codeOK, e.box.ID(), "another", in)
-	ask(ownScript, codeOK, e.box.ID(), "another", in) // its reply was lost
+	own(true, in, me, "another")
+	own(true, in, me, "another") // its reply was lost
 	deliver(t, e, c.Ticket, "ops", outbox.Sent, outbox.Go)
-	ask(ownScript, codeGone, "another", "a third", in)
-	ask(retryScript, codeIllegal, "new", "another", in, "why", ",ops,")
-	if got := state(t, e, c.Ticket); got != Notified {
+	own(false, in, "another", "a third")
+	retry(store.Illegal, in)
+	if got := state(t, e, c.Ticket); got != store.Notified {
 		t.Errorf("state is %s", got)
 	}
 }

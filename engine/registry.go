@@ -11,6 +11,10 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // How long an ended claim can still be asked about, and how many of one account: no user's churn takes another's time.
@@ -24,21 +28,21 @@ const noteShare = 10
 
 // registry knows the claims of this daemon: those that are held, and for a while those that ended.
 type registry struct {
-	metrics *metrics
+	gauge prometheus.Gauge // of those that are held
 
 	mu      sync.Mutex
 	byID    map[string]*claim
-	byAsset map[Asset]map[*claim]struct{} // held
-	perUID  map[uint32]int                // held, and being claimed
-	past    map[uint32][]ended            // by account, oldest first
-	awaited map[string]struct{}           // claims of an earlier run that are not decided about
-	resent  map[askedBy]struct{}          // the requests of those that were held
+	byAsset map[store.Asset]map[*claim]struct{} // held
+	perUID  map[uint32]int                      // held, and being claimed
+	past    map[uint32][]ended                  // by account, oldest first
+	awaited map[string]struct{}                 // claims of an earlier run that are not decided about
+	resent  map[askedBy]struct{}                // the requests of those that were held
 }
 
 // askedBy is what is the same in a request for a claim that is sent again, beside the process.
 type askedBy struct {
 	owner   uint32
-	ticket  TicketID
+	ticket  store.TicketID
 	request string
 }
 
@@ -49,9 +53,9 @@ type ended struct {
 	at    time.Duration
 }
 
-func newRegistry(m *metrics) *registry {
+func newRegistry(gauge prometheus.Gauge) *registry {
 	return &registry{
-		metrics: m, byID: map[string]*claim{}, byAsset: map[Asset]map[*claim]struct{}{}, perUID: map[uint32]int{},
+		gauge: gauge, byID: map[string]*claim{}, byAsset: map[store.Asset]map[*claim]struct{}{}, perUID: map[uint32]int{},
 		past: map[uint32][]ended{},
 	}
 }
@@ -97,7 +101,7 @@ func (r *registry) await(records []record) {
 	for _, rec := range records {
 		r.awaited[rec.ID] = struct{}{}
 		if rec.Status == "" && rec.Request != "" {
-			r.resent[askedBy{cmp.Or(rec.Owner, rec.UID), TicketID{rec.Asset, rec.Task}, rec.Request}] = struct{}{}
+			r.resent[askedBy{cmp.Or(rec.Owner, rec.UID), store.ID(rec.Asset, rec.Task), rec.Request}] = struct{}{}
 		}
 	}
 }
@@ -119,7 +123,7 @@ func (r *registry) add(c *claim) {
 		r.byAsset[c.ticket.Asset] = map[*claim]struct{}{}
 	}
 	r.byAsset[c.ticket.Asset][c] = struct{}{}
-	r.metrics.held.Inc()
+	r.gauge.Inc()
 }
 
 // end keeps a claim that is no longer held among those that are remembered, and returns those that are so no more.
@@ -131,7 +135,7 @@ func (r *registry) end(c *claim, now time.Duration) (forgotten []string) {
 	if len(r.byAsset[c.ticket.Asset]) == 0 {
 		delete(r.byAsset, c.ticket.Asset)
 	}
-	r.metrics.held.Dec()
+	r.gauge.Dec()
 	return r.rememberLocked(c, now)
 }
 
@@ -161,7 +165,7 @@ func (r *registry) recall(c *claim, at time.Duration) {
 }
 
 // errAwaited is what is answered about a claim of an earlier run that is not decided about.
-var errAwaited = &StoreError{Why: "the claim is of the daemon's earlier run, and is taken up when Redis answers"}
+var errAwaited = &store.UnavailableError{Why: "the claim is of the daemon's earlier run, and is taken up when Redis answers"}
 
 // get finds a claim that a Peer.Owner may use: its own, or anyone's for root.
 func (r *registry) get(id string, uid uint32) (*claim, error) {
@@ -217,7 +221,7 @@ func (r *registry) held(uid uint32) []*claim {
 }
 
 // of lists the held claims on an asset: with one lock an asset, that is none or one, but for a moment.
-func (r *registry) of(a Asset) []*claim {
+func (r *registry) of(a store.Asset) []*claim {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Collect(maps.Keys(r.byAsset[a]))
@@ -262,7 +266,7 @@ func (e *Engine) WatchClaim(ctx context.Context, id string, uid uint32, wait tim
 	if err != nil {
 		return Claim{}, err
 	}
-	timer := time.NewTimer(min(wait, e.TTL/3))
+	timer := time.NewTimer(min(wait, e.config.TTL/3))
 	defer timer.Stop()
 	select {
 	case <-c.ended:

@@ -8,25 +8,35 @@ import (
 	"testing"
 
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/store"
+
+	"github.com/picketd/picket/engine/delivery"
 )
 
-func init() {
-	contract["G10 a retry does not send again what is in flight"] = retryWaitsForAttempt
-	contract["G10 the end of an attempt in flight counts after a retry"] = retryHearsAttempt
-	contract["G9 a retry hears of what was in flight"] = retryHearsReceipt
-	contract["G9 a channel with a receipt of the run is done"] = receiptSettles
-	contract["G9 a receipt of an earlier run is not this run's delivery"] = receiptOfEarlierRun
+func TestG10_ARetryDoesNotSendAgainWhatIsInFlight(t *testing.T) { everywhere(t, retryWaitsForAttempt) }
+
+func TestG10_TheEndOfAnAttemptInFlightCountsAfterARetry(t *testing.T) {
+	everywhere(t, retryHearsAttempt)
+}
+
+func TestG9_ARetryHearsOfWhatWasInFlight(t *testing.T) { everywhere(t, retryHearsReceipt) }
+
+func TestG9_AChannelWithAReceiptOfTheRunIsDone(t *testing.T) { everywhere(t, receiptSettles) }
+
+func TestG9_AReceiptOfAnEarlierRunIsNotThisRunsDelivery(t *testing.T) {
+	everywhere(t, receiptOfEarlierRun)
 }
 
 // inFlight is a ticket on pager and ops that was retried by a host for the dead channel dead, while an attempt of a's, the first,
 // is under way on the other.
-func inFlight(t *testing.T, asset string, a, by *Engine, dead, busy string) (id TicketID, old, fresh string) {
+func inFlight(t *testing.T, asset string, a, by *Engine, dead, busy string) (id store.TicketID, old, fresh string) {
 	t.Helper()
 	c, _ := claimed(t, a, asset, "t")
 	id, old = c.Ticket, notified(t, a, c, "ops", "pager")
 	deliver(t, a, id, dead, outbox.Dead, outbox.Go)
 	verdict(t, a, attempt(a, id, old, busy, 1), outbox.Go)
-	ticket, err := by.Retry(t.Context(), Resolution{Ticket: id, Channel: dead, By: "1/0", Reason: "fixed"})
+	ticket, err := by.Retry(t.Context(), delivery.Resolution{Ticket: id, Channel: dead, By: "1/0", Reason: "fixed"})
 	if err != nil || ticket.Intent == old || ticket.Delivery[busy].Status != outbox.Sending {
 		t.Fatalf("got %+v, %v", ticket, err)
 	}
@@ -34,13 +44,13 @@ func inFlight(t *testing.T, asset string, a, by *Engine, dead, busy string) (id 
 }
 
 // retryWaitsForAttempt: the attempts of the new intent are counted anew, so its first has the number of the one in flight.
-func retryWaitsForAttempt(t *testing.T, s *store) {
+func retryWaitsForAttempt(t *testing.T, s *shared) {
 	a := s.fleet(t).frozen("host-a")
 	for _, busy := range []string{"ops", "pager"} {
 		id, _, fresh := inFlight(t, "waits "+busy, a, a, map[string]string{"ops": "pager", "pager": "ops"}[busy], busy)
 		first := attempt(a, id, fresh, busy, 1)
 		verdict(t, a, first, outbox.Busy)
-		a.redis.HSet(t.Context(), a.keys.ticket(id), "lease."+busy, 1) // it ran out
+		a.config.Redis.HSet(t.Context(), a.store.Keys.Ticket(id), "lease."+busy, 1) // it ran out
 		if busy == "ops" {
 			verdict(t, a, first, outbox.Go)
 			verdict(t, a, first, outbox.Go) // its reply was lost
@@ -54,7 +64,7 @@ func retryWaitsForAttempt(t *testing.T, s *store) {
 }
 
 // retryHearsAttempt: the attempt's own end, told by the intent that took it, ends the wait.
-func retryHearsAttempt(t *testing.T, s *store) {
+func retryHearsAttempt(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a, b := f.frozen("host-a"), f.frozen("host-b")
 	for name, by := range map[string]*Engine{"here": a, "elsewhere": b} {
@@ -79,23 +89,23 @@ func retryHearsAttempt(t *testing.T, s *store) {
 }
 
 // retryHearsReceipt: what was in flight arrived, and the daemon that sent it says so after another's retry.
-func retryHearsReceipt(t *testing.T, s *store) {
+func retryHearsReceipt(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a, b := f.frozen("host-a"), f.frozen("host-b")
 	for _, c := range []struct {
 		name, busy string
-		do         func(id TicketID, fresh string)
+		do         func(id store.TicketID, fresh string)
 	}{
-		{"once, in time", "pager", func(TicketID, string) {}},
-		{"once, after its lease", "pager", func(id TicketID, _ string) {
-			a.redis.HSet(t.Context(), a.keys.ticket(id), "lease.pager", 1)
+		{"once, in time", "pager", func(store.TicketID, string) {}},
+		{"once, after its lease", "pager", func(id store.TicketID, _ string) {
+			a.config.Redis.HSet(t.Context(), a.store.Keys.Ticket(id), "lease.pager", 1)
 		}},
-		{"once, after it was parked", "pager", func(id TicketID, fresh string) {
-			a.redis.HSet(t.Context(), a.keys.ticket(id), "lease.pager", 1)
+		{"once, after it was parked", "pager", func(id store.TicketID, fresh string) {
+			a.config.Redis.HSet(t.Context(), a.store.Keys.Ticket(id), "lease.pager", 1)
 			verdict(t, b, attempt(b, id, fresh, "pager", 1), outbox.Park)
 		}},
-		{"while another sends it again", "ops", func(id TicketID, fresh string) {
-			a.redis.HSet(t.Context(), a.keys.ticket(id), "lease.ops", 1)
+		{"while another sends it again", "ops", func(id store.TicketID, fresh string) {
+			a.config.Redis.HSet(t.Context(), a.store.Keys.Ticket(id), "lease.ops", 1)
 			verdict(t, b, attempt(b, id, fresh, "ops", 1), outbox.Go)
 		}},
 	} {
@@ -117,7 +127,7 @@ func retryHearsReceipt(t *testing.T, s *store) {
 		}
 		// The claim is open still.
 		ticket, err := b.Ticket(t.Context(), id)
-		if err != nil || ticket.State != Notified || ticket.Delivery[c.busy].Status != outbox.Sent || ticket.Delivery[c.busy].Host != "host-a" {
+		if err != nil || ticket.State != store.Notified || ticket.Delivery[c.busy].Status != outbox.Sent || ticket.Delivery[c.busy].Host != "host-a" {
 			t.Errorf("%s: got %s, %+v, %v", c.name, ticket.State, ticket.Delivery, err)
 		}
 		names, _ := events(t, b, id)
@@ -129,7 +139,7 @@ func retryHearsReceipt(t *testing.T, s *store) {
 
 // receiptSettles: Redis fell back to before NOTIFYING, and was told of a receipt before the ticket was notified anew. Its key is the
 // same, so nobody is told twice.
-func receiptSettles(t *testing.T, s *store) {
+func receiptSettles(t *testing.T, s *shared) {
 	e := s.fleet(t).frozen("host-a")
 	for _, channel := range []string{"ops", "pager"} {
 		c, _ := claimed(t, e, "found "+channel, "t")
@@ -142,19 +152,19 @@ func receiptSettles(t *testing.T, s *store) {
 				t.Errorf("%s: status is %q", channel, got.Status)
 			}
 		}
-		if got := state(t, e, c.Ticket); got != Notified {
+		if got := state(t, e, c.Ticket); got != store.Notified {
 			t.Errorf("%s: state is %s", channel, got)
 		}
 	}
 }
 
 // receiptOfEarlierRun: a ticket was reopened while an attempt was in flight.
-func receiptOfEarlierRun(t *testing.T, s *store) {
+func receiptOfEarlierRun(t *testing.T, s *shared) {
 	e := s.fleet(t).frozen("host-a")
 	c, _ := claimed(t, e, "run", "t")
 	old := notified(t, e, c, "ops")
 	verdict(t, e, attempt(e, c.Ticket, old, "ops", 1), outbox.Go)
-	if _, err := e.Discard(t.Context(), Resolution{Ticket: c.Ticket, By: "1/0", Reason: "by hand"}); err != nil {
+	if _, err := e.Discard(t.Context(), delivery.Resolution{Ticket: c.Ticket, By: "1/0", Reason: "by hand"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := e.Reopen(t.Context(), c.Ticket, "1/0", "again"); err != nil {
@@ -188,7 +198,7 @@ func receiptOfEarlierRun(t *testing.T, s *store) {
 	if ticket, err := e.Ticket(t.Context(), c.Ticket); err != nil || ticket.Delivery["ops"].Status != outbox.Sending {
 		t.Errorf("the new run has %+v, %v", ticket.Delivery, err)
 	}
-	if _, err := e.Outcome(t.Context(), o); err != nil || state(t, e, c.Ticket) != Notified {
+	if _, err := e.Outcome(t.Context(), o); err != nil || state(t, e, c.Ticket) != store.Notified {
 		t.Errorf("state is %s, %v", state(t, e, c.Ticket), err)
 	}
 }

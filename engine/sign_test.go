@@ -13,9 +13,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/picketd/picket/engine/lookout"
+
 	"github.com/picketd/picket/outbox"
 
 	"github.com/picketd/picket/engine/process"
+
+	"github.com/picketd/picket/engine/delivery"
 )
 
 // boxAt opens an outbox for a config.
@@ -31,9 +35,8 @@ func boxAt(t *testing.T, path string, o outbox.Options) func(*Config) {
 
 func hasSigned(e *Engine) func() bool {
 	return func() bool {
-		e.signs.mu.Lock()
-		defer e.signs.mu.Unlock()
-		return e.signs.signed
+		key := e.store.Keys.Host(e.daemon.ID)
+		return e.config.Redis.HGet(context.Background(), key, "instance").Val() == e.daemon.Run
 	}
 }
 
@@ -57,13 +60,13 @@ func TestG10_ACloneIsOneThatSignsAgain(t *testing.T) {
 	b := f.hurriedWith("host-b", boxAt(t, path+".copy", outbox.Options{}))
 	want := fmt.Sprintf("process %d on host host-b runs with a copy of this outbox.db", os.Getpid())
 	eventually(t, "host-a noticed", func() bool { err := a.Identity(); return err != nil && strings.HasPrefix(err.Error(), want) })
-	if _, err := a.Attempt(t.Context(), attempt(a, c.Ticket, in, "ops", 1)); !errors.Is(err, errCloned) || errors.Is(err, outbox.ErrAway) {
+	if _, err := a.Attempt(t.Context(), attempt(a, c.Ticket, in, "ops", 1)); !errors.Is(err, lookout.ErrCloned) || errors.Is(err, outbox.ErrAway) {
 		t.Errorf("an attempt is answered %v", err)
 	}
-	_, err = a.Notify(t.Context(), c.ID, agent, NotificationRequest{Title: "x", Severity: "critical", Channels: []string{"ops"}})
-	wantErr(t, err, ErrOutboxUnavailable)
-	time.Sleep(2 * a.pace.missed)
-	if got := a.redis.HGet(t.Context(), a.keys.host(a.box.ID()), "instance").Val(); got != b.runID || b.Identity() != nil || a.Identity() == nil {
+	_, err = a.Notify(t.Context(), c.ID, agent, delivery.Request{Title: "x", Severity: "critical", Channels: []string{"ops"}})
+	wantErr(t, err, outbox.ErrUnavailable)
+	time.Sleep(2 * a.lookout.Pace.Missed)
+	if got := a.config.Redis.HGet(t.Context(), a.store.Keys.Host(a.config.Outbox.ID()), "instance").Val(); got != b.daemon.Run || b.Identity() != nil || a.Identity() == nil {
 		t.Errorf("the sign is that of %s; host-b says %v", got, b.Identity())
 	}
 	_ = b.Stop(context.Background())
@@ -79,27 +82,27 @@ func TestG9_AnOwnFormerRunIsNoClone(t *testing.T) {
 	first := f.hurriedWith("host-a", boxAt(t, path, outbox.Options{}))
 	eventually(t, "it signed", hasSigned(first))
 	_ = first.Stop(context.Background())
-	_ = first.box.Close()
-	key := first.keys.host(first.box.ID())
+	_ = first.config.Outbox.Close()
+	key := first.store.Keys.Host(first.config.Outbox.ID())
 	old := f.client.HGetAll(t.Context(), key).Val()
 	next := f.frozen("host-a", boxAt(t, path, outbox.Options{}))
 	for range 2 {
-		if err := next.sign(t.Context()); err != nil {
+		if err := next.lookout.Sign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		f.client.HSet(t.Context(), key, old)
 	}
-	if err := next.sign(t.Context()); err != nil || next.Identity() != nil {
+	if err := next.lookout.Sign(t.Context()); err != nil || next.Identity() != nil {
 		t.Errorf("its own former run is taken for a clone: %v", err)
 	}
 	// Of one that it does not know, it waits whether it signs again.
 	f.client.HSet(t.Context(), key, "instance", "of a restored backup")
-	if err := next.sign(t.Context()); !errors.Is(err, errCloned) || next.Identity() == nil {
+	if err := next.lookout.Sign(t.Context()); !errors.Is(err, lookout.ErrCloned) || next.Identity() == nil {
 		t.Errorf("a run that nobody knows is answered %v", err)
 	}
-	skipped := next.pace.missed
+	skipped := next.lookout.Pace.Missed
 	next.now = func() time.Duration { return process.Boottime() + skipped }
-	if err := next.sign(t.Context()); err != nil || next.Identity() != nil {
+	if err := next.lookout.Sign(t.Context()); err != nil || next.Identity() != nil {
 		t.Errorf("it did not sign again, and is a clone for ever: %v", err)
 	}
 }
@@ -110,7 +113,7 @@ func TestG10_AClockThatWasSetMakesNothingYounger(t *testing.T) {
 	t.Parallel()
 	f, _ := setup(t)
 	e := f.frozen("host-a")
-	if err := e.sign(t.Context()); err != nil {
+	if err := e.lookout.Sign(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	now := e.now()
@@ -119,13 +122,13 @@ func TestG10_AClockThatWasSetMakesNothingYounger(t *testing.T) {
 		a    outbox.Attempt
 		want bool
 	}{
-		{"just now", outbox.Attempt{At: time.Now().Add(-time.Hour), Boot: e.boot, Clock: now}, true},
-		{"half an hour ago, by a clock that was an hour ahead", outbox.Attempt{At: time.Now().Add(30 * time.Minute), Boot: e.boot, Clock: now - 30*time.Minute}, false},
-		{"an hour ago, by a clock that was an hour ahead", outbox.Attempt{At: time.Now(), Boot: e.boot, Clock: now - time.Hour}, false},
+		{"just now", outbox.Attempt{At: time.Now().Add(-time.Hour), Boot: process.BootID(), Clock: now}, true},
+		{"half an hour ago, by a clock that was an hour ahead", outbox.Attempt{At: time.Now().Add(30 * time.Minute), Boot: process.BootID(), Clock: now - 30*time.Minute}, false},
+		{"an hour ago, by a clock that was an hour ahead", outbox.Attempt{At: time.Now(), Boot: process.BootID(), Clock: now - time.Hour}, false},
 		{"in another boot", outbox.Attempt{At: time.Now(), Boot: "another", Clock: now}, false},
 		{"some time, by a clock that was ahead", outbox.Attempt{At: time.Now().Add(time.Minute)}, false},
 	} {
-		if got := e.unbroken(e.staged(one.a)); got != one.want {
+		if got := e.lookout.Unbroken(e.courier.Staged(one.a)); got != one.want {
 			t.Errorf("staged %s: unbroken is %v", one.what, got)
 		}
 	}

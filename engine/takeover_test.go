@@ -8,20 +8,27 @@ import (
 	"testing"
 	"time"
 
+	"github.com/picketd/picket/engine/lookout"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/store"
+
+	"github.com/picketd/picket/engine/delivery"
 )
 
-func init() {
-	contract["G9 another daemon delivers for one that never comes back"] = delivered
-	contract["G9 three daemons that have some of the channels each"] = someChannels
-	contract["a living daemon's tickets are its own"] = livingKeepsItsOwn
-	contract["the hourly walk puts hints back and finishes"] = walks
-}
+func TestG9_AnotherDaemonDeliversForOneThatNeverComesBack(t *testing.T) { everywhere(t, delivered) }
+
+func TestG9_ThreeDaemonsThatHaveSomeOfTheChannelsEach(t *testing.T) { everywhere(t, someChannels) }
+
+func TestALivingDaemonsTicketsAreItsOwn(t *testing.T) { everywhere(t, livingKeepsItsOwn) }
+
+func TestTheHourlyWalkPutsHintsBackAndFinishes(t *testing.T) { everywhere(t, walks) }
 
 // hurried makes a daemon's signs fast enough for a test.
-func (f *fleet) hurried(name string, channels ...Channel) *Engine {
+func (f *fleet) hurried(name string, channels ...delivery.Channel) *Engine {
 	return f.hurriedWith(name, func(c *Config) {
 		if channels != nil {
 			c.Channels = channels
@@ -31,7 +38,7 @@ func (f *fleet) hurried(name string, channels ...Channel) *Engine {
 
 func (f *fleet) hurriedWith(name string, change ...func(*Config)) *Engine {
 	e := f.frozen(name, change...)
-	e.pace = pace{every: 100 * time.Millisecond, life: 2 * time.Second, steady: 2500 * time.Millisecond, missed: 2 * time.Second}
+	e.lookout.Pace = lookout.Pace{Every: 100 * time.Millisecond, Life: 2 * time.Second, Steady: 2500 * time.Millisecond, Missed: 2 * time.Second}
 	e.Start()
 	return e
 }
@@ -45,21 +52,21 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-func has(e *Engine, id TicketID, intent string) bool {
-	in, err := e.box.Get(outbox.Ref{Ticket: id.String(), ID: intent})
+func has(e *Engine, id store.TicketID, intent string) bool {
+	in, err := e.config.Outbox.Get(outbox.Ref{Ticket: id.String(), ID: intent})
 	return err == nil && in.Origin == outbox.Adopted
 }
 
-func hinted(t *testing.T, e *Engine, daemon string, id TicketID) bool {
+func hinted(t *testing.T, e *Engine, daemon string, id store.TicketID) bool {
 	t.Helper()
-	err := e.redis.ZScore(t.Context(), e.keys.undelivered(daemon), id.String()).Err()
+	err := e.config.Redis.ZScore(t.Context(), e.store.Keys.Undelivered(daemon), id.String()).Err()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		t.Fatal(err)
 	}
 	return err == nil
 }
 
-func delivered(t *testing.T, s *store) {
+func delivered(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a := f.hurried("host-a")
 	c, _ := claimed(t, a, "orphan", "t")
@@ -68,9 +75,9 @@ func delivered(t *testing.T, s *store) {
 	b := f.hurried("host-b")
 	eventually(t, "host-b has the intent", func() bool { return has(b, c.Ticket, in) })
 	eventually(t, "the owner is host-b, and the hint has moved", func() bool {
-		return ticketOf(t, b, c.Ticket).Owner == b.box.ID() && !hinted(t, b, a.box.ID(), c.Ticket) && hinted(t, b, b.box.ID(), c.Ticket)
+		return ticketOf(t, b, c.Ticket).Owner == b.config.Outbox.ID() && !hinted(t, b, a.config.Outbox.ID(), c.Ticket) && hinted(t, b, b.config.Outbox.ID(), c.Ticket)
 	})
-	got, _ := b.box.Get(outbox.Ref{Ticket: c.Ticket.String(), ID: in})
+	got, _ := b.config.Outbox.Get(outbox.Ref{Ticket: c.Ticket.String(), ID: in})
 	if len(got.Channels) != 2 || string(got.Channels["ops"].Body) != "ops:orphan/t:x" || got.Key != "orphan/t" {
 		t.Errorf("the content is %+v", got)
 	}
@@ -82,70 +89,72 @@ func delivered(t *testing.T, s *store) {
 	}
 }
 
-func someChannels(t *testing.T, s *store) {
+func someChannels(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a := f.hurried("host-a")
 	c, _ := claimed(t, a, "shared", "t")
 	in := notified(t, a, c, "ops", "pager")
 	_ = a.Stop(t.Context())
 	b, d := f.hurried("host-b", channels[0]), f.hurried("host-d", channels[1])
-	other := f.hurried("host-e", Channel{Name: "ops", Type: "mail"})
+	other := f.hurried("host-e", delivery.Channel{Name: "ops", Type: "mail"})
 	eventually(t, "both have the intent", func() bool { return has(b, c.Ticket, in) && has(d, c.Ticket, in) })
 	if has(other, c.Ticket, in) {
 		t.Error("a channel of another type was taken for it")
 	}
 	ticket, err := b.Ticket(t.Context(), c.Ticket)
-	if err != nil || ticket.Owner != a.box.ID() || !hinted(t, b, a.box.ID(), c.Ticket) {
+	if err != nil || ticket.Owner != a.config.Outbox.ID() || !hinted(t, b, a.config.Outbox.ID(), c.Ticket) {
 		t.Errorf("owner and hint did not stay: %s, %v", ticket.Owner, err)
 	}
 	deliver(t, b, c.Ticket, "ops", outbox.Sent, outbox.Go)
 	deliver(t, d, c.Ticket, "pager", outbox.Sent, outbox.Go)
-	if got := state(t, b, c.Ticket); got != Finished { // the claim ran out with its daemon
+	if got := state(t, b, c.Ticket); got != store.Finished { // the claim ran out with its daemon
 		t.Errorf("state is %s", got)
 	}
 }
 
-func livingKeepsItsOwn(t *testing.T, s *store) {
+func livingKeepsItsOwn(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a, b := f.hurried("host-a"), f.hurried("host-b")
 	c, _ := claimed(t, a, "backing off", "t")
 	in := notified(t, a, c, "ops")
-	eventually(t, "host-b may judge", b.steady)
+	eventually(t, "host-b may judge", b.lookout.Steady)
 	time.Sleep(time.Second)
 	if has(b, c.Ticket, in) {
 		t.Fatal("it was adopted from the living")
 	}
 	// After an outage all signs have run out, and nobody judges before the living have signed again.
 	for _, e := range []*Engine{b, a} { // the judge first
-		if err := e.redis.Del(t.Context(), e.keys.host(e.box.ID())).Err(); err != nil {
+		if err := e.config.Redis.Del(t.Context(), e.store.Keys.Host(e.config.Outbox.ID())).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "host-b noticed", func() bool { return !b.steady() })
-	eventually(t, "host-b may judge again", b.steady)
+	eventually(t, "host-b noticed", func() bool { return !b.lookout.Steady() })
+	eventually(t, "host-b may judge again", b.lookout.Steady)
 	if has(b, c.Ticket, in) {
 		t.Fatal("it was adopted after an outage")
 	}
 	// A node of a Cluster that was away may have lost one sign, and the judge's own stands on another.
-	if err := a.redis.Del(t.Context(), a.keys.host(a.box.ID())).Err(); err != nil {
+	if err := a.config.Redis.Del(t.Context(), a.store.Keys.Host(a.config.Outbox.ID())).Err(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "host-a signs again", func() bool { return a.redis.Exists(t.Context(), a.keys.host(a.box.ID())).Val() == 1 })
+	eventually(t, "host-a signs again", func() bool {
+		return a.config.Redis.Exists(t.Context(), a.store.Keys.Host(a.config.Outbox.ID())).Val() == 1
+	})
 	time.Sleep(500 * time.Millisecond)
 	if has(b, c.Ticket, in) {
 		t.Error("it was adopted though it only had to sign again")
 	}
 }
 
-func walks(t *testing.T, s *store) {
+func walks(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	e := f.frozen("host-a")
 	c, _ := claimed(t, e, "walk * [1]", "t")
 	notified(t, e, c, "ops")
-	e.redis.Del(t.Context(), e.keys.undelivered(e.box.ID()))
+	e.config.Redis.Del(t.Context(), e.store.Keys.Undelivered(e.config.Outbox.ID()))
 	lost, _ := claimed(t, e, "walk lost", "t")
 	notified(t, e, lost, "ops")
-	e.redis.HDel(t.Context(), e.keys.ticket(lost.Ticket), "owner")
+	e.config.Redis.HDel(t.Context(), e.store.Keys.Ticket(lost.Ticket), "owner")
 	stands, _ := claimed(t, e, "walk stands", "t")
 	notified(t, e, stands, "ops")
 	deliver(t, e, stands.Ticket, "ops", outbox.Sent, outbox.Go)
@@ -154,19 +163,19 @@ func walks(t *testing.T, s *store) {
 	notified(t, e, open, "ops")
 	deliver(t, e, open.Ticket, "ops", outbox.Sent, outbox.Go)
 
-	if err := e.walk(t.Context()); err != nil {
+	if err := e.courier.Walk(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if !hinted(t, e, e.box.ID(), c.Ticket) {
+	if !hinted(t, e, e.config.Outbox.ID(), c.Ticket) {
 		t.Error("a missing hint was not put back")
 	}
-	if ticket, _ := e.Ticket(t.Context(), lost.Ticket); ticket.Owner != e.box.ID() {
+	if ticket, _ := e.Ticket(t.Context(), lost.Ticket); ticket.Owner != e.config.Outbox.ID() {
 		t.Errorf("the owner is %q", ticket.Owner)
 	}
-	if got := state(t, e, stands.Ticket); got != Finished {
+	if got := state(t, e, stands.Ticket); got != store.Finished {
 		t.Errorf("without a claim it is %s", got)
 	}
-	if got := state(t, e, open.Ticket); got != Notified {
+	if got := state(t, e, open.Ticket); got != store.Notified {
 		t.Errorf("with a claim it is %s", got)
 	}
 }

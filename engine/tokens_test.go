@@ -5,31 +5,32 @@ package engine
 
 import (
 	"testing"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/picketd/picket/engine/lookout"
+
+	"github.com/picketd/picket/engine/store"
 )
 
-func init() { contract["F12 a token that goes back is an alarm"] = tokenBackIsAnAlarm }
+func TestF12_ATokenThatGoesBackIsAnAlarm(t *testing.T) { everywhere(t, tokenBackIsAnAlarm) }
 
 // tokenBackIsAnAlarm writes an older grant, as a failover brings it.
-func tokenBackIsAnAlarm(t *testing.T, s *store) {
+func tokenBackIsAnAlarm(t *testing.T, s *shared) {
 	e := s.fleet(t).frozen("a")
 	c, _ := claimed(t, e, "web-01", "t1")
-	id := TicketID{"web-01", "t1"}
+	id := store.ID("web-01", "t1")
 	for range 3 {
 		state(t, e, id)
 	}
 	wantAlarms(t, e)
 	old := c.Token - 10
-	if err := s.Client.HSet(t.Context(), e.keys.grant("web-01"), "token", old, "nonce", "older").Err(); err != nil {
+	if err := s.Client.HSet(t.Context(), e.store.Keys.Grant("web-01"), "token", old, "nonce", "older").Err(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := step(t, e, c, "online", AssetOnline, "")
+	_, err := step(t, e, c, "online", store.AssetOnline, "")
 	wantErr(t, err, ErrStaleToken)
-	wantAlarms(t, e, AlarmTokenBack)
+	wantAlarms(t, e, lookout.AlarmTokenBack)
 	state(t, e, id)
-	if n := testutil.ToFloat64(e.metrics.back); n != 1 {
+	if n := metric(t, e, "picket_tokens_back_total"); n != 1 {
 		t.Errorf("it was counted %v times", n)
 	}
 	letGo(t, e, "web-01")
@@ -54,10 +55,10 @@ func TestF12_ARedisThatFallsBackIsAnAlarm(t *testing.T) {
 	}
 	second, _ := claimed(t, e, "web-01", "t2")
 	server.Restart()
-	_, err := step(t, e, second, "online", AssetOnline, "")
+	_, err := step(t, e, second, "online", store.AssetOnline, "")
 	wantErr(t, err, ErrStaleToken)
 	look(t, e)
-	wantAlarms(t, e, AlarmStoreOlder, AlarmTokenBack) // and not that all data are lost
+	wantAlarms(t, e, lookout.AlarmStoreOlder, lookout.AlarmTokenBack) // and not that all data are lost
 	look(t, other)
 	wantAlarms(t, other)
 }
@@ -67,29 +68,12 @@ func TestF12_AGrantThatIsGoneIsAnAlarm(t *testing.T) {
 	f, _ := setup(t)
 	e := f.frozen("a")
 	c, _ := claimed(t, e, "web-01", "t1")
-	if err := f.client.Del(t.Context(), e.keys.grant("web-01")).Err(); err != nil {
+	if err := f.client.Del(t.Context(), e.store.Keys.Grant("web-01")).Err(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := step(t, e, c, "online", AssetOnline, "")
+	_, err := step(t, e, c, "online", store.AssetOnline, "")
 	wantErr(t, err, ErrStaleToken)
-	wantAlarms(t, e, AlarmTokenBack)
+	wantAlarms(t, e, lookout.AlarmTokenBack)
 }
 
 // TestTokensForgetTheOldest: two generations, so that memory is bounded.
-func TestTokensForgetTheOldest(t *testing.T) {
-	t.Parallel()
-	var known tokens
-	for i := range 3 * tokensKept {
-		known.found(Asset("a"+string(rune('0'+i%10))+time.Duration(i).String()), 0, 7)
-		known.found("busy", 7, int64(8+i))
-	}
-	if n := len(known.young) + len(known.old); n > 2*tokensKept {
-		t.Errorf("%d are remembered", n)
-	}
-	if !known.found("busy", known.of("busy"), 1) || known.of("busy") != 1 {
-		t.Error("a token that went back was not noticed")
-	}
-	if known.found("busy", 9, 1) {
-		t.Error("an answer that was asked for before the newest was known counts as going back")
-	}
-}

@@ -13,16 +13,23 @@ import (
 
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/store"
+
+	"github.com/picketd/picket/engine/delivery"
 )
 
-func init() { contract["every mutating script can be run twice"] = everythingTwice }
+func TestEveryMutatingScriptCanBeRunTwice(t *testing.T) { everywhere(t, everythingTwice) }
 
-// twice sends every script of this package twice, as a client does that lost the first reply, and answers the second.
+// script is a script by its name.
+func script(name string) *redis.Script { return store.Scripts()[name] }
+
+// twice sends every script twice, as a client does that lost the first reply, and answers the second.
 type twice struct{ ours map[string]bool }
 
 func newTwice() twice {
 	t := twice{map[string]bool{}}
-	for _, s := range []script{mintScript, stepScript, failureScript, finishScript, releaseScript, notifyScript, attemptScript, outcomeScript, resolveScript, retryScript, breakScript, reopenScript} {
+	for _, s := range store.Scripts() {
 		t.ours[s.Hash()] = true
 	}
 	return t
@@ -48,7 +55,7 @@ func (w twice) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 // everythingTwice goes the whole way, once with each script sent once and once with each sent twice: the same answers, the same
 // ticket, the same history.
-func everythingTwice(t *testing.T, s *store) {
+func everythingTwice(t *testing.T, s *shared) {
 	var histories [2][]string
 	for i, name := range []string{"once", "twice"} {
 		f := s.fleet(t)
@@ -70,12 +77,12 @@ func everythingTwice(t *testing.T, s *store) {
 		if r, err := e.Fail(t.Context(), c.ID, agent, FailureRequest{Step: "online", Error: "timeout"}); err != nil || r.Ticket.Failure.Count != 2 {
 			t.Errorf("%s: got %+v, %v", name, r.Ticket.Failure, err)
 		}
-		advance(t, e, c, HighRiskFound)
+		advance(t, e, c, store.HighRiskFound)
 		if err := e.Release(t.Context(), c.ID, agent); err != nil {
 			t.Fatal(err)
 		}
 		c, _ = claimed(t, e, "same", "t")
-		r, err := e.Notify(t.Context(), c.ID, agent, NotificationRequest{Title: "x", Severity: "low"})
+		r, err := e.Notify(t.Context(), c.ID, agent, delivery.Request{Title: "x", Severity: "low"})
 		if err != nil || r.Replayed {
 			t.Fatalf("%s: got %+v, %v", name, r, err)
 		}
@@ -85,7 +92,7 @@ func everythingTwice(t *testing.T, s *store) {
 		deliver(t, e, c.Ticket, "ops", outbox.Pending, outbox.Go)
 		deliver(t, e, c.Ticket, "ops", outbox.Sent, outbox.Go)
 		ticket, err := e.Ticket(t.Context(), c.Ticket)
-		if err != nil || ticket.State != Finished || ticket.Delivery["ops"].Attempts != 2 {
+		if err != nil || ticket.State != store.Finished || ticket.Delivery["ops"].Attempts != 2 {
 			t.Errorf("%s: ended with %+v, %v", name, ticket, err)
 		}
 		if ticket, err := e.Reopen(t.Context(), c.Ticket, "1/0", "again"); err != nil || ticket.Run != 2 {
@@ -98,11 +105,11 @@ func everythingTwice(t *testing.T, s *store) {
 		c, _ = claimed(t, e, "same", "t")
 		notified(t, e, c, "ops", "pager")
 		deliver(t, e, c.Ticket, "ops", outbox.Dead, outbox.Go)
-		all := Resolution{Ticket: c.Ticket, By: "1/0", Reason: "by hand"}
+		all := delivery.Resolution{Ticket: c.Ticket, By: "1/0", Reason: "by hand"}
 		if _, err := e.Retry(t.Context(), all); err != nil {
 			t.Errorf("%s: retried: %v", name, err)
 		}
-		if ticket, err := e.Discard(t.Context(), all); err != nil || ticket.State != Failed {
+		if ticket, err := e.Discard(t.Context(), all); err != nil || ticket.State != store.Failed {
 			t.Errorf("%s: discarded: %s, %v", name, ticket.State, err)
 		}
 		histories[i], _ = events(t, e, c.Ticket)
@@ -121,21 +128,22 @@ func TestLostReplies(t *testing.T) {
 	t.Cleanup(func() { _ = c.Close() })
 	told := &auditLog{}
 	e := (&fleet{t, c, "picket"}).host("host-a", func(c *Config) { c.Audit = told.add })
-	lose := func(s script) {
+	lose := func(name string) {
+		s := script(name)
 		if err := s.Load(t.Context(), c).Err(); err != nil {
 			t.Fatal(err)
 		}
 		proxy.LoseNextReply(s.Hash())
 	}
-	lose(mintScript)
+	lose("mint")
 	k, _ := claimed(t, e, "lossy", "t")
-	lose(stepScript)
-	r, err := step(t, e, k, "online", AssetOffline, "")
+	lose("step")
+	r, err := step(t, e, k, "online", store.AssetOffline, "")
 	if err != nil || !r.Replayed {
 		t.Errorf("got %+v, %v, want a replay", r, err)
 	}
-	lose(finishScript)
-	if ticket, err := e.Finish(t.Context(), k.ID, agent, ""); err != nil || ticket.State != Finished {
+	lose("finish")
+	if ticket, err := e.Finish(t.Context(), k.ID, agent, ""); err != nil || ticket.State != store.Finished {
 		t.Errorf("got %+v, %v", ticket, err)
 	}
 	names, _ := events(t, e, k.Ticket)
@@ -162,7 +170,7 @@ func TestLostReplyOfLock(t *testing.T) {
 	if err := e.Release(t.Context(), k.ID, agent); err != nil {
 		t.Fatal(err)
 	}
-	if e.redis.Exists(t.Context(), e.keys.lock("lock")).Val() != 0 {
+	if e.config.Redis.Exists(t.Context(), e.store.Keys.Lock("lock")).Val() != 0 {
 		t.Error("a lock is left")
 	}
 }

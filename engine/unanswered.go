@@ -9,12 +9,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/picketd/picket/engine/store"
 )
 
 // noteUnanswered notes that a finish or a release of the claim got no answer: whether it has ended the claim is not known.
 func (e *Engine) noteUnanswered(c *claim, err error) {
-	if errors.Is(err, ErrStoreUnavailable) {
+	if errors.Is(err, store.ErrUnavailable) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.unanswered = true
@@ -24,18 +24,18 @@ func (e *Engine) noteUnanswered(c *claim, err error) {
 // endedByCall asks the ticket's history whether a finish or a release has ended the claim, and notes which.
 func (e *Engine) endedByCall(ctx context.Context, c *claim) (bool, error) {
 	events, _, err := e.History(ctx, c.ticket)
-	if errors.Is(err, ErrTicketNotFound) {
+	if errors.Is(err, store.ErrTicketNotFound) {
 		return false, nil
 	} else if err != nil {
 		return false, err
 	}
-	ended := slices.ContainsFunc(events, func(ev Event) bool {
+	ended := slices.ContainsFunc(events, func(ev store.Event) bool {
 		return ev.Token == c.token && (ev.Event == "released" || ev.Event == "finished")
 	})
 	if ended {
-		by, err := e.redis.HGet(ctx, e.keys.ticket(c.ticket), "finished").Result()
-		if err != nil && !errors.Is(err, redis.Nil) {
-			return false, unavailable(err)
+		by, err := e.store.FinishedBy(ctx, c.ticket)
+		if err != nil {
+			return false, err
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -54,12 +54,12 @@ func (e *Engine) resolveEnd(ctx context.Context, c *claim) error {
 	if err != nil {
 		return err
 	}
-	e.settleEnd(c, ended)
+	e.noteEnd(c, ended)
 	return nil
 }
 
-// settleEnd notes what became of the end of a claim, once.
-func (e *Engine) settleEnd(c *claim, ended bool) {
+// noteEnd notes what became of the end of a claim, once.
+func (e *Engine) noteEnd(c *claim, ended bool) {
 	c.mu.Lock()
 	first := c.unanswered
 	c.unanswered = false
@@ -79,7 +79,7 @@ func (e *Engine) settleEnd(c *claim, ended bool) {
 // clearUp resolves the end of a claim when Redis answers. One that is not known as long as the claim is remembered is told as lost.
 func (e *Engine) clearUp(ctx context.Context, c *claim) {
 	for until := e.now() + rememberFor; e.now() < until; {
-		ask, cancel := context.WithTimeout(ctx, storeTimeout)
+		ask, cancel := context.WithTimeout(ctx, store.CallTimeout)
 		err := e.resolveEnd(ask, c)
 		cancel()
 		if err == nil {
@@ -91,7 +91,7 @@ func (e *Engine) clearUp(ctx context.Context, c *claim) {
 		case <-time.After(time.Second):
 		}
 	}
-	e.settleEnd(c, false)
+	e.noteEnd(c, false)
 }
 
 // isUnanswered reports whether a call to end the claim got no answer.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/redistest"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // TestG5_AnEndWhoseAnswerWasLostAnswersAsBefore: a finish and a release land, their answers are lost, and Redis is away for longer
@@ -20,7 +22,8 @@ import (
 func TestG5_AnEndWhoseAnswerWasLostAnswersAsBefore(t *testing.T) {
 	t.Parallel()
 	for name, ttl := range map[string]time.Duration{"found by a renewal": 12 * time.Second, "after the trust has run out": testTTL} {
-		for how, s := range map[string]script{"finish": finishScript, "release": releaseScript} {
+		for _, how := range []string{"finish", "release"} {
+			s := script(how)
 			t.Run(how+" "+name, func(t *testing.T) {
 				t.Parallel()
 				server := redistest.Start(t)
@@ -30,7 +33,7 @@ func TestG5_AnEndWhoseAnswerWasLostAnswersAsBefore(t *testing.T) {
 				told := &auditLog{}
 				e := (&fleet{t, c, "picket"}).host("host-a", func(c *Config) { c.TTL, c.Audit = ttl, told.add })
 				k, _ := claimed(t, e, "x", "t")
-				if _, err := step(t, e, k, "online", AssetOffline, ""); err != nil {
+				if _, err := step(t, e, k, "online", store.AssetOffline, ""); err != nil {
 					t.Fatal(err)
 				}
 				end := func() error { return e.Release(t.Context(), k.ID, agent) }
@@ -42,7 +45,7 @@ func TestG5_AnEndWhoseAnswerWasLostAnswersAsBefore(t *testing.T) {
 				}
 				lost := proxy.LoseNextReply(s.Hash())
 				go func() { <-lost; proxy.Refuse() }()
-				wantErr(t, end(), ErrStoreUnavailable)
+				wantErr(t, end(), store.ErrUnavailable)
 				proxy.Restore()
 				eventually(t, "it is known to have ended", func() bool {
 					v, err := e.GetClaim(k.ID, agent)
@@ -70,7 +73,7 @@ func TestAnEndThatDidNotLandIsALoss(t *testing.T) {
 	e := (&fleet{t, c, "picket"}).host("host-a", func(c *Config) { c.Audit = told.add })
 	k, _ := claimed(t, e, "x", "t")
 	proxy.Refuse()
-	wantErr(t, e.Release(t.Context(), k.ID, agent), ErrStoreUnavailable)
+	wantErr(t, e.Release(t.Context(), k.ID, agent), store.ErrUnavailable)
 	proxy.Restore()
 	eventually(t, "it is told to be lost", func() bool {
 		return slices.ContainsFunc(told.moves(), func(s string) bool { return strings.Contains(s, string(audit.Lost)) })
@@ -87,7 +90,7 @@ func TestAWriteWaitsForReplicas(t *testing.T) {
 	admin := server.Client()
 	admin.ConfigSet(t.Context(), "min-replicas-to-write", "1")
 	time.AfterFunc(300*time.Millisecond, func() { admin.ConfigSet(context.Background(), "min-replicas-to-write", "0") })
-	if _, err := step(t, e, c, "online", AssetOnline, ""); err != nil {
+	if _, err := step(t, e, c, "online", store.AssetOnline, ""); err != nil {
 		t.Error(err)
 	}
 }
@@ -111,7 +114,8 @@ func TestNewcomersDoNotPassWhoWaits(t *testing.T) {
 func TestG5_AnEndWhoseAnswerWasLostAnswersAsBeforeAfterARestart(t *testing.T) {
 	t.Parallel()
 	for name, ttl := range map[string]time.Duration{"held": 30 * time.Second, "lost": testTTL} {
-		for how, s := range map[string]script{"finish": finishScript, "release": releaseScript} {
+		for _, how := range []string{"finish", "release"} {
+			s := script(how)
 			t.Run(how+" "+name, func(t *testing.T) {
 				t.Parallel()
 				server := redistest.Start(t)
@@ -124,7 +128,7 @@ func TestG5_AnEndWhoseAnswerWasLostAnswersAsBeforeAfterARestart(t *testing.T) {
 				}
 				e := run()
 				k, _ := claimed(t, e, "x", "t")
-				if _, err := step(t, e, k, "online", AssetOffline, ""); err != nil {
+				if _, err := step(t, e, k, "online", store.AssetOffline, ""); err != nil {
 					t.Fatal(err)
 				}
 				end := func() error { return e.Release(t.Context(), k.ID, agent) }
@@ -136,20 +140,20 @@ func TestG5_AnEndWhoseAnswerWasLostAnswersAsBeforeAfterARestart(t *testing.T) {
 				}
 				lost := proxy.LoseNextReply(s.Hash())
 				go func() { <-lost; proxy.Refuse() }()
-				wantErr(t, end(), ErrStoreUnavailable)
+				wantErr(t, end(), store.ErrUnavailable)
 				if name == "lost" {
 					eventually(t, "its trust runs out", func() bool {
 						v, err := e.GetClaim(k.ID, agent)
 						return err == nil && v.Status == Lost
 					})
-					wantErr(t, end(), ErrStoreUnavailable) // it is still not known
+					wantErr(t, end(), store.ErrUnavailable) // it is still not known
 				}
 				_ = e.Stop(t.Context())
 				e = run()
-				wantErr(t, end(), ErrStoreUnavailable)
+				wantErr(t, end(), store.ErrUnavailable)
 				proxy.Restore()
 				var err error
-				eventually(t, "Redis answers", func() bool { err = end(); return !errors.Is(err, ErrStoreUnavailable) })
+				eventually(t, "Redis answers", func() bool { err = end(); return !errors.Is(err, store.ErrUnavailable) })
 				if err != nil {
 					t.Errorf("again: %v", err)
 				}
@@ -175,7 +179,7 @@ func TestG5_AnEndThatLandsAfterARestart(t *testing.T) {
 	}
 	stop()
 	e, _ = f.run(folder)
-	_, err = e.run(t.Context(), releaseScript, e.keys.all(c.ticket), e.args(c.ticket, c.token, c.nonce, c.agent, "", "released", "")...)
+	err = e.store.Release(t.Context(), c.ticket, c.writer(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,16 +12,21 @@ import (
 	"time"
 
 	"github.com/picketd/picket/engine/process"
+
+	"github.com/picketd/picket/engine/store"
 )
 
-func init() {
-	contract["a held asset is answered with its holder"] = heldAnswer
-	contract["F15 a waiter gets its turn, hint or not"] = waiterGetsTurn
-	contract["F10 a caller who went away leaves nothing"] = callerGone
-	contract["waiters of a host are first come first served"] = firstCome
-	contract["G7 G8 a process that ends frees its claim at once"] = processExit
-	contract["G8 a watch tells of a loss"] = watchTells
-}
+func TestAHeldAssetIsAnsweredWithItsHolder(t *testing.T) { everywhere(t, heldAnswer) }
+
+func TestF15_AWaiterGetsItsTurnHintOrNot(t *testing.T) { everywhere(t, waiterGetsTurn) }
+
+func TestF10_ACallerWhoWentAwayLeavesNothing(t *testing.T) { everywhere(t, callerGone) }
+
+func TestWaitersOfAHostAreFirstComeFirstServed(t *testing.T) { everywhere(t, firstCome) }
+
+func TestG7_G8_AProcessThatEndsFreesItsClaimAtOnce(t *testing.T) { everywhere(t, processExit) }
+
+func TestG8_AWatchTellsOfALoss(t *testing.T) { everywhere(t, watchTells) }
 
 func waiting(e *Engine, task string, wait time.Duration) ClaimRequest {
 	r := ask("wait", task)
@@ -29,7 +34,7 @@ func waiting(e *Engine, task string, wait time.Duration) ClaimRequest {
 	return r
 }
 
-func heldAnswer(t *testing.T, s *store) {
+func heldAnswer(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a, b := f.host("host-a"), f.host("host-b")
 	claimed(t, a, "held", "t")
@@ -42,12 +47,12 @@ func heldAnswer(t *testing.T, s *store) {
 	if h.Host != "host-a" || h.Task != "t" || h.UID != agent || h.PID != 42 || h.Remaining <= 0 || h.Remaining > testTTL {
 		t.Errorf("holder is %+v", h)
 	}
-	if ticket, err := b.Ticket(t.Context(), TicketID{"held", "t"}); err != nil || ticket.Holder == nil || ticket.Holder.Host != "host-a" {
+	if ticket, err := b.Ticket(t.Context(), store.ID("held", "t")); err != nil || ticket.Holder == nil || ticket.Holder.Host != "host-a" {
 		t.Errorf("the ticket's holder is %+v, %v", ticket.Holder, err)
 	}
 }
 
-func waiterGetsTurn(t *testing.T, s *store) {
+func waiterGetsTurn(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a, b := f.host("host-a"), f.host("host-b")
 	for _, hint := range []bool{true, false} {
@@ -56,7 +61,7 @@ func waiterGetsTurn(t *testing.T, s *store) {
 			if hint {
 				_ = a.Release(context.Background(), c.ID, agent)
 			} else {
-				a.redis.Del(context.Background(), a.keys.lock("wait"))
+				a.config.Redis.Del(context.Background(), a.store.Keys.Lock("wait"))
 			}
 		})
 		r, err := b.Claim(t.Context(), waiting(b, "t", 10*time.Second))
@@ -69,16 +74,16 @@ func waiterGetsTurn(t *testing.T, s *store) {
 	}
 	// After a wait the ticket is screened again: what was finished meanwhile is answered, not claimed.
 	c, _ := claimed(t, a, "wait", "screen")
-	if _, err := step(t, a, c, "online", AssetOffline, ""); err != nil {
+	if _, err := step(t, a, c, "online", store.AssetOffline, ""); err != nil {
 		t.Fatal(err)
 	}
 	time.AfterFunc(200*time.Millisecond, func() { _, _ = a.Finish(context.Background(), c.ID, agent, "") })
-	if r, err := b.Claim(t.Context(), waiting(b, "screen", 10*time.Second)); err != nil || r.Claim != nil || r.Ticket.State != Finished {
+	if r, err := b.Claim(t.Context(), waiting(b, "screen", 10*time.Second)); err != nil || r.Claim != nil || r.Ticket.State != store.Finished {
 		t.Errorf("got %+v, %v", r, err)
 	}
 }
 
-func callerGone(t *testing.T, s *store) {
+func callerGone(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a, b := f.host("host-a"), f.host("host-b")
 	c, _ := claimed(t, a, "wait", "t")
@@ -90,7 +95,7 @@ func callerGone(t *testing.T, s *store) {
 		t.Fatal(err)
 	}
 	time.Sleep(100 * time.Millisecond)
-	if b.redis.Exists(t.Context(), b.keys.lock("wait")).Val() != 0 {
+	if b.config.Redis.Exists(t.Context(), b.store.Keys.Lock("wait")).Val() != 0 {
 		t.Error("a lock was taken for a caller who went away")
 	}
 	if n := len(b.queue.byAsset); n != 0 {
@@ -110,7 +115,7 @@ func callerGone(t *testing.T, s *store) {
 	wantErr(t, err, ErrDraining)
 }
 
-func firstCome(t *testing.T, s *store) {
+func firstCome(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	e := f.host("host-a")
 	c, _ := claimed(t, e, "wait", "first")
@@ -144,7 +149,7 @@ func firstCome(t *testing.T, s *store) {
 	}
 }
 
-func processExit(t *testing.T, s *store) {
+func processExit(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a, b := f.host("host-a", func(c *Config) { c.TTL = time.Minute }), f.host("host-b", func(c *Config) { c.TTL = time.Minute })
 	child := exec.Command("sleep", "60")
@@ -181,7 +186,7 @@ func processExit(t *testing.T, s *store) {
 	wantErr(t, err, ErrForbidden)
 }
 
-func watchTells(t *testing.T, s *store) {
+func watchTells(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a := f.host("host-a")
 	c, _ := claimed(t, a, "watch", "t")
@@ -189,7 +194,7 @@ func watchTells(t *testing.T, s *store) {
 	if err != nil || v.Status != Held || v.Trusted <= 0 {
 		t.Errorf("got %+v, %v", v, err)
 	}
-	a.redis.Set(t.Context(), a.keys.lock("watch"), "somebody", time.Minute)
+	a.config.Redis.Set(t.Context(), a.store.Keys.Lock("watch"), "somebody", time.Minute)
 	for v.Status == Held && err == nil {
 		v, err = a.WatchClaim(t.Context(), c.ID, agent, time.Minute)
 	}
@@ -197,7 +202,7 @@ func watchTells(t *testing.T, s *store) {
 		t.Errorf("got %+v, %v", v, err)
 	}
 	c, _ = claimed(t, a, "watch-2", "t")
-	a.redis.Del(t.Context(), a.keys.lock("watch-2"), a.keys.grant("watch-2"), a.keys.ticket(c.Ticket))
+	a.config.Redis.Del(t.Context(), a.store.Keys.Lock("watch-2"), a.store.Keys.Grant("watch-2"), a.store.Keys.Ticket(c.Ticket))
 	v, err = a.GetClaim(c.ID, agent)
 	for v.Status == Held && err == nil {
 		v, err = a.WatchClaim(t.Context(), c.ID, agent, time.Minute)
@@ -207,10 +212,10 @@ func watchTells(t *testing.T, s *store) {
 	}
 }
 
-func init() { contract["F25 an agent in another PID namespace"] = otherNamespace }
+func TestF25_AnAgentInAnotherPIDNamespace(t *testing.T) { everywhere(t, otherNamespace) }
 
 // otherNamespace: such a peer is known by its pidfd; a pid that it names means nothing here; its end frees the claim.
-func otherNamespace(t *testing.T, s *store) {
+func otherNamespace(t *testing.T, s *shared) {
 	e := s.fleet(t).host("host-a")
 	inner := exec.Command("sleep", "60")
 	inner.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}

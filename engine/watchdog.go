@@ -6,12 +6,8 @@ package engine
 import (
 	"container/heap"
 	"context"
-	"errors"
-	"math/rand/v2"
 	"sync"
 	"time"
-
-	"github.com/go-redsync/redsync/v4"
 )
 
 // The watchdog notices that the daemon itself was stopped when its loop comes later than planned by more than stallMin. That
@@ -26,8 +22,12 @@ const (
 // watchdog looks at each claim when something of it is due: a renewal, the end of its trust, of its heartbeat, of its cap. One
 // goroutine and one heap serve all; only a renewal under way has a goroutine of its own, so a slow node delays no other claim.
 type watchdog struct {
-	*Engine
-	wake chan struct{}
+	trust trust
+	now   func() time.Duration
+	renew func(*claim)              // begins a renewal, which ends with renewed
+	end   func(*claim, Reason) bool // ends a claim
+	free  func(*claim)              // frees the lock of one that ended
+	wake  chan struct{}
 
 	mu      sync.Mutex
 	due     dueHeap
@@ -39,7 +39,6 @@ type watchdog struct {
 	paused  time.Duration // CLOCK_BOOTTIME since when
 
 	underway renewals
-	reported time.Duration // CLOCK_BOOTTIME of the last call of Progress
 }
 
 type dueClaim struct {
@@ -60,8 +59,8 @@ func (h *dueHeap) Pop() any {
 	return last
 }
 
-func newWatchdog(e *Engine) *watchdog {
-	return &watchdog{Engine: e, wake: make(chan struct{}, 1), underway: renewals{}}
+func newWatchdog(t trust, now func() time.Duration, renew func(*claim), end func(*claim, Reason) bool, free func(*claim)) *watchdog {
+	return &watchdog{trust: t, now: now, renew: renew, end: end, free: free, wake: make(chan struct{}, 1), underway: renewals{}}
 }
 
 // moment is a time on the watchdog's clocks.
@@ -133,23 +132,24 @@ func (w *watchdog) schedule(c *claim, at time.Duration) {
 	}
 }
 
-func (w *watchdog) loop(ctx context.Context) {
+// loop calls running whenever it comes round while silence counts, and tells of its progress.
+func (w *watchdog) loop(ctx context.Context, running func(now time.Duration), p *progress) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	w.pause(w.now())
+	w.pause(w.now(), p.every)
 	for {
 		now := w.now()
 		w.noticeStall(now)
 		if !w.at(now).pausing {
-			w.journal.running(now)
+			running(now)
 		}
 		for _, c := range w.take(now) {
-			if at := w.look(c, now); at > 0 {
+			if at := w.inspect(c, now); at > 0 {
 				w.schedule(c, at)
 			}
 		}
-		w.report(now)
-		pause := w.pause(now)
+		w.report(p, now)
+		pause := w.pause(now, p.every)
 		timer.Reset(pause)
 		select {
 		case <-timer.C:
@@ -186,10 +186,10 @@ func (w *watchdog) take(now time.Duration) []*claim {
 }
 
 // pause is how long the loop may sleep, and plans for that.
-func (w *watchdog) pause(now time.Duration) time.Duration {
+func (w *watchdog) pause(now, most time.Duration) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	pause := min(sleepMost, w.ProgressEvery)
+	pause := min(sleepMost, most)
 	if w.beating > 0 {
 		pause = tick
 	}
@@ -200,8 +200,8 @@ func (w *watchdog) pause(now time.Duration) time.Duration {
 	return pause
 }
 
-// look does what is due for a claim and says when to look again; 0: never.
-func (w *watchdog) look(c *claim, now time.Duration) time.Duration {
+// inspect does what is due for a claim and says when to look again; 0: never.
+func (w *watchdog) inspect(c *claim, now time.Duration) time.Duration {
 	m := w.at(now)
 	c.mu.Lock()
 	if c.status != Held {
@@ -210,29 +210,29 @@ func (w *watchdog) look(c *claim, now time.Duration) time.Duration {
 			return c.freeAt
 		}
 		c.freeAt = 0
-		w.spawn(func(ctx context.Context) { w.free(ctx, c) })
+		w.free(c)
 		return 0
 	}
 	next := c.endLocked(m)
 	switch {
 	case now >= c.trusted:
 		c.mu.Unlock()
-		w.conclude(c, ReasonExpired)
+		w.end(c, ReasonExpired)
 		return 0
 	case now >= c.cappedAt():
 		c.mu.Unlock()
-		w.conclude(c, ReasonMaxHold)
-		return now + w.margin
+		w.end(c, ReasonMaxHold)
+		return now + w.trust.margin
 	case now >= next:
 		c.mu.Unlock()
-		w.conclude(c, ReasonSilent)
-		return now + w.margin
+		w.end(c, ReasonSilent)
+		return now + w.trust.margin
 	}
 	defer c.mu.Unlock()
 	if !c.renewing && now >= c.renewAt {
 		c.renewing = true
 		w.begin(c, now)
-		w.spawn(func(ctx context.Context) { w.renew(ctx, c) })
+		w.renew(c)
 	}
 	if !c.renewing {
 		next = min(next, c.renewAt)
@@ -250,92 +250,4 @@ func (w *watchdog) hurry(c *claim) {
 	}
 	c.renewAt, c.hurried = min(c.renewAt, now), c.renewing
 	w.schedule(c, now)
-}
-
-// jitter spreads a pause over 90 to 110 percent of it.
-func jitter(d time.Duration) time.Duration { return d*9/10 + rand.N(d/5+1) }
-
-// renew extends the lock of one claim. A lease's clock starts when the attempt was sent. That the lock is gone is an answer;
-// any other failure is unknown, is tried again, and is a loss only when the trust runs out.
-func (w *watchdog) renew(ctx context.Context, c *claim) {
-	defer w.over(c)
-	sent := w.now()
-	ctx, cancel := context.WithTimeout(ctx, w.TTL/6)
-	extended, err := c.lock.ExtendContext(ctx)
-	cancel()
-
-	var taken *redsync.ErrTaken
-	gone := !extended && errors.As(err, &taken)
-	reason := ReasonExpired
-	if gone {
-		reason = w.diagnose(c, w.TTL/6)
-	}
-
-	c.mu.Lock()
-	c.renewing = false
-	result := "failed"
-	switch {
-	case extended:
-		result = "ok"
-		c.trusted = sent + w.TTL - w.margin
-		c.renewAt = sent + jitter(w.TTL/3)
-	case gone && !c.ending:
-		result = "taken"
-	default:
-		c.renewAt = w.now() + jitter(w.TTL/12)
-	}
-	if c.hurried { // what was heard of may have come after this renewal
-		c.hurried, c.renewAt = false, w.now()
-	}
-	at, held := c.renewAt, c.status == Held
-	c.mu.Unlock()
-	w.metrics.renewals.WithLabelValues(result).Inc()
-	switch {
-	case !held:
-	case result == "taken":
-		w.conclude(c, reason)
-	default:
-		w.schedule(c, at)
-	}
-}
-
-// diagnose reads why a lock is no longer the claim's, within a limit.
-func (w *watchdog) diagnose(c *claim, limit time.Duration) Reason {
-	ctx, cancel := context.WithTimeout(w.life, limit)
-	defer cancel()
-	if c.isUnanswered() {
-		if ended, err := w.endedByCall(ctx, c); err == nil && ended {
-			return ReasonReleased
-		}
-	}
-	snap, err := w.Engine.look(ctx, c.ticket)
-	reset := snap.lock == "" && snap.grantNonce == "" && len(snap.fields) == 0
-	if err == nil && !reset && snap.grantNonce == "" { // it lives longer than any claim
-		w.tokenBack(c.ticket.Asset, c.token, "none")
-	}
-	switch {
-	case err != nil:
-		return ReasonExpired
-	case reset:
-		return ReasonStoreReset
-	case snap.grantForced:
-		return ReasonForced
-	case snap.grantNonce != c.nonce || snap.lock != "" && snap.lock != c.nonce:
-		return ReasonTaken
-	}
-	return ReasonExpired
-}
-
-// free deletes the lock of a claim that ended while its agent may still be there, and logs the loss. It is tried until the lock
-// would have run out by itself.
-func (w *watchdog) free(ctx context.Context, c *claim) {
-	ctx, cancel := context.WithTimeout(ctx, w.TTL)
-	defer cancel()
-	c.mu.Lock()
-	reason := c.reason
-	c.mu.Unlock()
-	_, err := w.commit(ctx, releaseScript, c.ticket, c.event(""), w.args(c.ticket, c.token, c.nonce, c.agent, "", "lost", string(reason)))
-	if err != nil {
-		w.log.Warn("cannot free the lock of an ended claim; it runs out by itself", "ticket", c.ticket.String(), "error", err)
-	}
 }

@@ -24,6 +24,8 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/picketd/picket/outbox"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // pool is a Redis for redsync alone, in a bubble of synctest: what extend answers is what a renewal gets.
@@ -80,17 +82,19 @@ func bubble(t *testing.T, extend func() (any, error), change func(*claim), optio
 	e.now = func() time.Duration { return time.Since(start) + time.Hour + time.Duration(p.stopped.Load()) }
 	e.locks = redsync.New(pools{p})
 	c := &claim{
-		id: "c", nonce: "n", ticket: TicketID{"a", "t"}, flow: assetInference, uid: agent, owner: agent, account: agent, maxHold: time.Hour, status: Held,
-		ended: make(chan struct{}), writes: newTurnstile(), started: e.now(),
+		id: "c", nonce: "n", ticket: store.ID("a", "t"), flow: store.AssetInference, uid: agent, owner: agent, account: agent, maxHold: time.Hour, status: Held,
+		ended: make(chan struct{}), writes: store.NewTurnstile(), started: e.now(),
 	}
-	c.lock = e.locks.NewMutex("lock", redsync.WithExpiry(e.TTL), redsync.WithValue("n"))
-	c.trusted, c.renewAt, c.sign = e.now()+e.TTL-e.margin, e.now()+e.TTL/3, e.dog.at(e.now()).clock
+	c.lock = e.locks.NewMutex("lock", redsync.WithExpiry(e.config.TTL), redsync.WithValue("n"))
+	c.trusted, c.renewAt, c.sign = e.now()+e.config.TTL-e.trust.margin, e.now()+e.config.TTL/3, e.dog.at(e.now()).clock
 	if change != nil {
 		change(c)
 	}
 	e.claims.reserve(agent, 10)
 	e.claims.add(c)
-	e.spawn(e.dog.loop)
+	e.spawn(func(ctx context.Context) {
+		e.dog.loop(ctx, func(time.Duration) {}, &progress{report: e.config.Progress, every: e.config.ProgressEvery})
+	})
 	e.dog.follow(c)
 	t.Cleanup(func() {
 		_ = e.Stop(context.Background())
@@ -138,7 +142,7 @@ func TestG7_WatchdogRenewsAtAThirdOfTheTTL(t *testing.T) {
 func TestF6_AFailedRenewalIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, c, p := bubble(t, func() (any, error) { return nil, errors.New("away") }, nil)
-		time.Sleep(e.TTL - e.margin - 10*time.Millisecond)
+		time.Sleep(e.config.TTL - e.trust.margin - 10*time.Millisecond)
 		if r := reasonOf(c); r != "" {
 			t.Fatalf("lost for %s before its trust ran out", r)
 		}
@@ -167,7 +171,7 @@ func TestF6_AFailedRenewalIsUnknown(t *testing.T) {
 func TestTheDeadlineHoldsWithACallInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, c, _ := bubble(t, func() (any, error) { time.Sleep(time.Minute); return int64(1), nil }, nil)
-		time.Sleep(e.TTL - e.margin + time.Millisecond)
+		time.Sleep(e.config.TTL - e.trust.margin + time.Millisecond)
 		if r := reasonOf(c); r != ReasonExpired {
 			t.Errorf("reason is %q, want %s", r, ReasonExpired)
 		}
@@ -186,7 +190,7 @@ func TestTrustCountsFromTheSend(t *testing.T) {
 		p.mu.Lock()
 		sent := p.calls[0]
 		p.mu.Unlock()
-		want := e.TTL - e.margin - time.Since(sent)
+		want := e.config.TTL - e.trust.margin - time.Since(sent)
 		if got := e.view(c).Trusted; got > want || got < want-time.Second {
 			t.Errorf("trusted for %s, want %s", got, want)
 		}
@@ -209,7 +213,7 @@ func TestG7_SilentAgentLosesItsClaim(t *testing.T) {
 		c.mu.Lock()
 		free := c.freeAt
 		c.mu.Unlock()
-		if free != 0 && free < e.now()+e.margin-tick {
+		if free != 0 && free < e.now()+e.trust.margin-tick {
 			t.Errorf("the lock is freed in %s, want one margin later", free-e.now())
 		}
 	})

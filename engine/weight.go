@@ -6,6 +6,8 @@ package engine
 import (
 	"context"
 	"errors"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // light is up to how large a ticket is answered without being weighed, in bytes.
@@ -19,9 +21,9 @@ func (e *Engine) weigh(ctx context.Context, size int64) error {
 	if size <= light {
 		return nil
 	}
-	err := e.Weigh(ctx, copies*size)
+	err := e.config.Weigh(ctx, copies*size)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &StoreError{Why: "the call's time was over before there was memory for its answer"}
+		return &store.UnavailableError{Why: "the call's time was over before there was memory for its answer"}
 	}
 	return err
 }
@@ -30,30 +32,13 @@ func (e *Engine) weigh(ctx context.Context, size int64) error {
 func (e *Engine) weighClaim(ctx context.Context, c *claim) error {
 	size := c.size.Load()
 	if size < 0 { // taken up from an earlier run of the daemon
-		s, err := e.lookWithin(ctx, c.ticket)
+		ctx, cancel := context.WithTimeout(ctx, e.allowance())
+		defer cancel()
+		s, err := e.store.Peek(ctx, c.ticket)
 		if err != nil {
 			return err
 		}
-		size = s.size
+		size = s.Size
 	}
 	return e.weigh(ctx, size)
-}
-
-// bytesOf is how large a ticket is, as it stands in Redis.
-func bytesOf(fields map[string]string) (n int64) {
-	for _, value := range fields {
-		n += int64(len(value))
-	}
-	return n
-}
-
-// short is up to how many bytes of facts a record is read for a listing, which does not show them.
-const short = 1 << 10
-
-// brief is a record without its facts, for listings; empty when they are short.
-func brief(facts []byte, without any) (string, error) {
-	if len(facts) <= short {
-		return "", nil
-	}
-	return encode(without)
 }

@@ -11,6 +11,10 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/picketd/picket/engine/delivery"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // TestRenewalsHaveConnectionsOfTheirOwn: while other calls have taken every connection, claims are renewed and released.
@@ -54,10 +58,10 @@ func TestLooksReadNoFacts(t *testing.T) {
 	if _, err := e.Step(t.Context(), c.ID, agent, StepRequest{Step: "online", State: "ASSET_ONLINE", Facts: fat}); err != nil {
 		t.Fatal(err)
 	}
-	for name, read := range map[string]func(context.Context, TicketID) (snapshot, error){"look": e.look, "screen": e.screen} {
+	for name, read := range map[string]func(context.Context, store.TicketID) (store.Snapshot, error){"peek": e.store.Peek, "screen": e.screen} {
 		s, err := read(t.Context(), c.Ticket)
-		if err != nil || s.fields["state"] != "ASSET_ONLINE" || bytesOf(s.fields) > 1000 || s.size < 2*light || s.lock == "" {
-			t.Errorf("%s: %d bytes of %d, %v", name, bytesOf(s.fields), s.size, err)
+		if err != nil || s.State() != "ASSET_ONLINE" || s.Hash.Size() > 1000 || s.Size < 2*light || s.Lock == "" {
+			t.Errorf("%s: %d bytes of %d, %v", name, s.Hash.Size(), s.Size, err)
 		}
 	}
 }
@@ -99,7 +103,7 @@ func TestTicketsAreWeighed(t *testing.T) {
 		},
 		"finish": func() error { _, err := e.Finish(t.Context(), c.ID, agent, ""); return err },
 		"notify": func() error {
-			_, err := e.Notify(t.Context(), c.ID, agent, NotificationRequest{Title: "t", Text: "t", Severity: "high", Facts: fat})
+			_, err := e.Notify(t.Context(), c.ID, agent, delivery.Request{Title: "t", Text: "t", Severity: "high", Facts: fat})
 			return err
 		},
 	} {

@@ -29,6 +29,9 @@ var (
 	ErrFull     = errors.New("the outbox is full")
 	ErrLocked   = errors.New("the outbox is in use by another process")
 	ErrDamaged  = errors.New("the outbox file is damaged")
+
+	// ErrUnavailable is for those that cannot do what they are asked because of any of these, or because the outbox is a copy.
+	ErrUnavailable = errors.New("the outbox cannot be written")
 )
 
 var errClosed = errors.New("the outbox is closed")

@@ -7,8 +7,11 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/sockapi/client"
+
+	"github.com/picketd/picket/engine/store"
+
+	"github.com/picketd/picket/engine/delivery"
 )
 
 func postBreak(c *call, _ noInput, b client.ReasonRequest) (answer, error) {
@@ -21,10 +24,10 @@ func postReopen(c *call, _ noInput, b client.ReasonRequest) (answer, error) {
 }
 
 // postResolution makes the handler of what an administrator says about a notification.
-func postResolution(do func(Engine, context.Context, engine.Resolution) (engine.Ticket, error)) func(*call, noInput, client.ResolveRequest) (answer, error) {
+func postResolution(do func(Engine, context.Context, delivery.Resolution) (store.Ticket, error)) func(*call, noInput, client.ResolveRequest) (answer, error) {
 	return func(c *call, _ noInput, b client.ResolveRequest) (answer, error) {
 		c.told.Channel = b.Channel
-		return ticketAnswer(do(c.api.Engine, c.request.Context(), engine.Resolution{
+		return ticketAnswer(do(c.api.Engine, c.request.Context(), delivery.Resolution{
 			Ticket: c.ticket, Channel: b.Channel, By: c.by(), Reason: b.Reason,
 		}))
 	}

@@ -13,15 +13,17 @@ import (
 	"time"
 
 	"github.com/picketd/picket/engine"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // instant is an engine that answers at once with a ticket as a finished one looks.
 type instant struct {
 	Engine
-	ticket engine.Ticket
+	ticket store.Ticket
 }
 
-func (i instant) Ticket(context.Context, engine.TicketID) (engine.Ticket, error) {
+func (i instant) Ticket(context.Context, store.TicketID) (store.Ticket, error) {
 	return i.ticket, nil
 }
 
@@ -29,16 +31,16 @@ func (i instant) Step(context.Context, string, uint32, engine.StepRequest) (engi
 	return engine.WriteResult{Ticket: i.ticket}, nil
 }
 
-func finishedTicket() engine.Ticket {
+func finishedTicket() store.Ticket {
 	now := time.Now()
-	t := engine.Ticket{
-		ID: engine.TicketID{Asset: "web-01", Task: "w48"}, Flow: "asset-inference", State: "FINISHED", Token: 1795982322433,
-		Run: 1, Revision: 9, Steps: map[string]engine.Step{}, CreatedAt: now, UpdatedAt: now,
-		Notification: &engine.Notification{Title: "RCE on web-01", Text: strings.Repeat("Patch it. ", 20), Severity: "critical", Channels: []string{"ops"}, At: now},
-		Delivery:     map[string]engine.Delivery{"ops": {Status: "sent", Attempts: 1, At: now, Host: "scan-01"}},
+	t := store.Ticket{
+		ID: store.ID("web-01", "w48"), Flow: "asset-inference", State: "FINISHED", Token: 1795982322433,
+		Run: 1, Revision: 9, Steps: map[string]store.Step{}, CreatedAt: now, UpdatedAt: now,
+		Notification: &store.Notification{Title: "RCE on web-01", Text: strings.Repeat("Patch it. ", 20), Severity: "critical", Channels: []string{"ops"}, At: now},
+		Delivery:     map[string]store.Delivery{"ops": {Status: "sent", Attempts: 1, At: now, Host: "scan-01"}},
 	}
 	for _, name := range []string{"online", "vuln", "intel", "assess"} {
-		t.Steps[name] = engine.Step{
+		t.Steps[name] = store.Step{
 			State: "VULN_CHECK_DONE", Facts: json.RawMessage(`{"cve":["CVE-2026-0001","CVE-2026-0002"],"cvss":9.8,"port":443,"banner":"nginx/1.18.0"}`),
 			Summary: "two findings", Token: 1795982322433, Host: "scan-01", At: now,
 		}

@@ -14,6 +14,8 @@ import (
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/sockapi/client"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // call is one request on its way through a handler.
@@ -140,5 +142,5 @@ func (c *call) isAdmin() bool { return c.api.isAdmin(c.peer) }
 type params struct {
 	id      string // of a claim
 	channel string // its name
-	ticket  engine.TicketID
+	ticket  store.TicketID
 }

@@ -9,8 +9,9 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/sockapi/client"
+
+	"github.com/picketd/picket/engine/delivery"
 )
 
 func TestAChannelIsTested(t *testing.T) {
@@ -19,7 +20,7 @@ func TestAChannelIsTested(t *testing.T) {
 	h := serve(t, Config{TestChannel: func(_ context.Context, name, severity string) (client.ChannelTest, error) {
 		severities = append(severities, severity)
 		if name != "ops" {
-			return client.ChannelTest{}, engine.ErrUnknownChannel
+			return client.ChannelTest{}, delivery.ErrUnknownChannel
 		}
 		return client.ChannelTest{Channel: name, Type: "wecom", ID: "01234567", Status: client.DeliveryPending, Error: "code 45009", RetryAfterMS: 60_000, TookMS: 12}, nil
 	}})

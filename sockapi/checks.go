@@ -11,8 +11,9 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/sockapi/client"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // check looks whether a value that was given is within its field's limits.
@@ -56,12 +57,12 @@ func (f field) checkString(wrong *violations, at, s string) {
 		f.checkDuration(wrong, at, s)
 		return
 	case formAsset:
-		if _, err := engine.ParseAsset(s); err != nil {
+		if _, err := store.ParseAsset(s); err != nil {
 			wrong.addCode(client.InvalidAsset, at, assetRule)
 		}
 		return
 	case formTask:
-		if _, err := engine.ParseTask(s); err != nil {
+		if _, err := store.ParseTask(s); err != nil {
 			wrong.addCode(client.InvalidTask, at, taskRule)
 		}
 		return

@@ -10,10 +10,12 @@ import (
 
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/sockapi/client"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 func postClaim(c *call, _ noInput, b client.ClaimRequest) (answer, error) {
-	asset, err := engine.ParseAsset(b.Asset)
+	asset, err := store.ParseAsset(b.Asset)
 	if err != nil {
 		return answer{}, err
 	}

@@ -17,6 +17,10 @@ import (
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
+
+	"github.com/picketd/picket/engine/store"
+
+	"github.com/picketd/picket/engine/delivery"
 )
 
 // Engine is what the API needs of *engine.Engine.
@@ -28,18 +32,18 @@ type Engine interface {
 	Heartbeat(ctx context.Context, id string, uid uint32) (engine.Claim, error)
 	Step(ctx context.Context, id string, uid uint32, r engine.StepRequest) (engine.WriteResult, error)
 	Fail(ctx context.Context, id string, uid uint32, r engine.FailureRequest) (engine.WriteResult, error)
-	Notify(ctx context.Context, id string, uid uint32, r engine.NotificationRequest) (engine.WriteResult, error)
-	Finish(ctx context.Context, id string, uid uint32, summary string) (engine.Ticket, error)
+	Notify(ctx context.Context, id string, uid uint32, r delivery.Request) (engine.WriteResult, error)
+	Finish(ctx context.Context, id string, uid uint32, summary string) (store.Ticket, error)
 	Release(ctx context.Context, id string, uid uint32) error
-	Ticket(ctx context.Context, id engine.TicketID) (engine.Ticket, error)
-	EachEvent(ctx context.Context, id engine.TicketID, each func(page []engine.Event) error) (refused []engine.Event, err error)
-	Tickets(ctx context.Context, q engine.TicketQuery) (tickets []engine.Ticket, cursor string, err error)
-	Break(ctx context.Context, a engine.Asset, by, reason string) error
+	Ticket(ctx context.Context, id store.TicketID) (store.Ticket, error)
+	EachEvent(ctx context.Context, id store.TicketID, each func(page []store.Event) error) (refused []store.Event, err error)
+	Tickets(ctx context.Context, q store.TicketQuery) (tickets []store.Ticket, cursor string, err error)
+	Break(ctx context.Context, a store.Asset, by, reason string) error
 	Force(ctx context.Context, id, by string) error
-	Reopen(ctx context.Context, id engine.TicketID, by, reason string) (engine.Ticket, error)
-	Retry(ctx context.Context, r engine.Resolution) (engine.Ticket, error)
-	Discard(ctx context.Context, r engine.Resolution) (engine.Ticket, error)
-	Settle(ctx context.Context, r engine.Resolution) (engine.Ticket, error)
+	Reopen(ctx context.Context, id store.TicketID, by, reason string) (store.Ticket, error)
+	Retry(ctx context.Context, r delivery.Resolution) (store.Ticket, error)
+	Discard(ctx context.Context, r delivery.Resolution) (store.Ticket, error)
+	Settle(ctx context.Context, r delivery.Resolution) (store.Ticket, error)
 }
 
 // Outbox is what the API needs of *outbox.Store.

@@ -12,12 +12,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/engine/store"
 )
 
 // ticketBody is an answer with a ticket, and with the fields of another struct beside it.
 type ticketBody struct {
-	ticket engine.Ticket
+	ticket store.Ticket
 	beside any
 }
 
@@ -38,7 +38,7 @@ func (t *ticketBody) appendJSON(b []byte) ([]byte, error) {
 
 // ticketList is a page of tickets, without facts.
 type ticketList struct {
-	tickets []engine.Ticket
+	tickets []store.Ticket
 	cursor  string
 }
 
@@ -55,7 +55,7 @@ func (l *ticketList) appendJSON(b []byte) ([]byte, error) {
 }
 
 // appendTicket writes a client.Ticket. Facts that were not given are an empty object.
-func appendTicket(b []byte, t *engine.Ticket, facts bool) []byte {
+func appendTicket(b []byte, t *store.Ticket, facts bool) []byte {
 	b = appendString(append(b, `{"id":`...), t.ID.String())
 	b = appendString(append(b, `,"asset":`...), string(t.ID.Asset))
 	b = appendString(append(b, `,"task":`...), t.ID.Task)
@@ -64,7 +64,7 @@ func appendTicket(b []byte, t *engine.Ticket, facts bool) []byte {
 	b = strconv.AppendInt(append(b, `,"token":`...), t.Token, 10)
 	b = strconv.AppendInt(append(b, `,"run":`...), t.Run, 10)
 	b = strconv.AppendInt(append(b, `,"revision":`...), t.Revision, 10)
-	b = appendMap(append(b, `,"steps":`...), t.Steps, func(b []byte, s engine.Step) []byte { return appendStep(b, &s, facts) })
+	b = appendMap(append(b, `,"steps":`...), t.Steps, func(b []byte, s store.Step) []byte { return appendStep(b, &s, facts) })
 	b = appendFailure(append(b, `,"failure":`...), t.Failure)
 	b = appendNotification(append(b, `,"notification":`...), t.Notification, facts)
 	b = appendMap(append(b, `,"delivery":`...), t.Delivery, appendDelivery)
@@ -75,7 +75,7 @@ func appendTicket(b []byte, t *engine.Ticket, facts bool) []byte {
 	return append(b, '}')
 }
 
-func appendStep(b []byte, s *engine.Step, facts bool) []byte {
+func appendStep(b []byte, s *store.Step, facts bool) []byte {
 	b = appendString(append(b, `{"state":`...), string(s.State))
 	b = appendFacts(b, s.Facts, facts)
 	b = appendString(append(b, `,"summary":`...), s.Summary)
@@ -85,7 +85,7 @@ func appendStep(b []byte, s *engine.Step, facts bool) []byte {
 	return append(b, '}')
 }
 
-func appendFailure(b []byte, f *engine.Failure) []byte {
+func appendFailure(b []byte, f *store.Failure) []byte {
 	if f == nil {
 		return append(b, "null"...)
 	}
@@ -97,7 +97,7 @@ func appendFailure(b []byte, f *engine.Failure) []byte {
 	return append(b, '}')
 }
 
-func appendNotification(b []byte, n *engine.Notification, facts bool) []byte {
+func appendNotification(b []byte, n *store.Notification, facts bool) []byte {
 	if n == nil {
 		return append(b, "null"...)
 	}
@@ -116,7 +116,7 @@ func appendNotification(b []byte, n *engine.Notification, facts bool) []byte {
 	return append(b, '}')
 }
 
-func appendDelivery(b []byte, d engine.Delivery) []byte {
+func appendDelivery(b []byte, d store.Delivery) []byte {
 	b = appendString(append(b, `{"status":`...), string(d.Status))
 	b = strconv.AppendInt(append(b, `,"attempts":`...), d.Attempts, 10)
 	b = append(b, `,"at":`...)
@@ -130,7 +130,7 @@ func appendDelivery(b []byte, d engine.Delivery) []byte {
 	return append(b, '}')
 }
 
-func appendHolder(b []byte, h *engine.Holder) []byte {
+func appendHolder(b []byte, h *store.Holder) []byte {
 	if h == nil {
 		return append(b, "null"...)
 	}

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
-	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
+	"pgregory.net/rapid"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // exactly decodes JSON that must have no field that v has not, and encodes v again.
@@ -39,37 +39,37 @@ var (
 	anyFact = rapid.SampledFrom([]json.RawMessage{nil, json.RawMessage(`{}`), json.RawMessage(`{"a":[1.0,"<",12345678901234567]}`)})
 )
 
-func drawTicket(t *rapid.T) engine.Ticket {
+func drawTicket(t *rapid.T) store.Ticket {
 	text := func(label string) string { return anyText.Draw(t, label) }
 	at := func(label string) time.Time { return anyTime.Draw(t, label) }
-	k := engine.Ticket{
-		ID:   engine.TicketID{Asset: engine.Asset(text("asset")), Task: text("task")},
-		Flow: text("flow"), State: engine.State(text("state")), Token: rapid.Int64().Draw(t, "token"), Run: rapid.Int64().Draw(t, "run"),
+	k := store.Ticket{
+		ID:   store.ID(store.Asset(text("asset")), text("task")),
+		Flow: text("flow"), State: store.State(text("state")), Token: rapid.Int64().Draw(t, "token"), Run: rapid.Int64().Draw(t, "run"),
 		Revision: rapid.Int64().Draw(t, "revision"), Summary: text("summary"), CreatedAt: at("created"), UpdatedAt: at("updated"),
 	}
-	k.Steps = rapid.MapOfN(anyText, rapid.Custom(func(t *rapid.T) engine.Step {
-		return engine.Step{
+	k.Steps = rapid.MapOfN(anyText, rapid.Custom(func(t *rapid.T) store.Step {
+		return store.Step{
 			State: "S", Facts: anyFact.Draw(t, "facts"), Summary: anyText.Draw(t, "summary"), Token: rapid.Int64().Draw(t, "token"),
 			Host: anyText.Draw(t, "host"), At: anyTime.Draw(t, "at"),
 		}
 	}), 0, 3).Draw(t, "steps")
-	k.Delivery = rapid.MapOfN(anyText, rapid.Custom(func(t *rapid.T) engine.Delivery {
-		return engine.Delivery{
+	k.Delivery = rapid.MapOfN(anyText, rapid.Custom(func(t *rapid.T) store.Delivery {
+		return store.Delivery{
 			Status: outbox.Status(anyText.Draw(t, "status")), Attempts: rapid.Int64().Draw(t, "attempts"),
 			At: rapid.OneOf(anyTime, rapid.Just(time.Time{})).Draw(t, "at"), Host: anyText.Draw(t, "host"), Error: anyText.Draw(t, "error"),
 		}
 	}), 0, 3).Draw(t, "delivery")
 	if rapid.Bool().Draw(t, "failed") {
-		k.Failure = &engine.Failure{Step: text("step"), Error: text("error"), Count: 2, Final: rapid.Bool().Draw(t, "final"), At: at("failed at")}
+		k.Failure = &store.Failure{Step: text("step"), Error: text("error"), Count: 2, Final: rapid.Bool().Draw(t, "final"), At: at("failed at")}
 	}
 	if rapid.Bool().Draw(t, "told") {
-		k.Notification = &engine.Notification{
+		k.Notification = &store.Notification{
 			Title: text("title"), Text: text("text"), Severity: text("severity"), Facts: anyFact.Draw(t, "facts"),
 			Channels: rapid.SliceOfN(anyText, 0, 3).Draw(t, "channels"), At: at("told at"),
 		}
 	}
 	if rapid.Bool().Draw(t, "held") {
-		k.Holder = &engine.Holder{Host: text("host"), PID: 7, UID: rapid.Uint32().Draw(t, "uid"), Task: text("task"), Since: at("since"), Remaining: time.Second}
+		k.Holder = &store.Holder{Host: text("host"), PID: 7, UID: rapid.Uint32().Draw(t, "uid"), Task: text("task"), Since: at("since"), Remaining: time.Second}
 	}
 	return k
 }
@@ -88,7 +88,7 @@ func TestTicketsAreTheClientsTypes(t *testing.T) {
 			{&ticketBody{k, &besideStep{Next: []client.Next{}, Replayed: true}}, &client.StepResponse{}},
 			{&ticketBody{k, &besideFailure{Next: []client.Next{}}}, &client.FailureResponse{}},
 			{&ticketBody{k, &besideNotification{true}}, &client.NotificationResponse{}},
-			{&ticketList{[]engine.Ticket{k, k}, anyText.Draw(t, "cursor")}, &client.TicketList{}},
+			{&ticketList{[]store.Ticket{k, k}, anyText.Draw(t, "cursor")}, &client.TicketList{}},
 			{&ticketList{nil, ""}, &client.TicketList{}},
 		} {
 			wire, err := c.body.appendJSON(nil)

@@ -9,9 +9,10 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // outboxLimit is how many intents a listing has: of those that are not closed, and of those that are.
@@ -68,9 +69,9 @@ func (c *call) decided(ctx context.Context, in outbox.Intent, status outbox.Stat
 	if in.Origin != outbox.Closed {
 		return false
 	}
-	t, err := c.api.Engine.Ticket(ctx, engine.TicketID{Asset: engine.Asset(in.Asset), Task: in.Task})
+	t, err := c.api.Engine.Ticket(ctx, store.ID(store.Asset(in.Asset), in.Task))
 	if err != nil {
-		return errors.Is(err, engine.ErrTicketNotFound)
+		return errors.Is(err, store.ErrTicketNotFound)
 	}
 	for name, d := range in.Channels {
 		if d.Status == status && t.Run == in.Run && t.Delivery[name].Status == status {

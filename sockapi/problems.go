@@ -15,6 +15,10 @@ import (
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
+
+	"github.com/picketd/picket/engine/store"
+
+	"github.com/picketd/picket/engine/delivery"
 )
 
 // problem makes an error answer.
@@ -84,21 +88,21 @@ var situations = []struct {
 	code   client.Code
 	detail string
 }{
-	{engine.ErrInvalidAsset, client.InvalidAsset, "the asset " + assetRule},
-	{engine.ErrInvalidTask, client.InvalidTask, "the task " + taskRule},
-	{engine.ErrUnknownFlow, client.UnknownFlow, "no flow has this name; leave flow out for asset-inference"},
-	{engine.ErrUnknownStep, client.UnknownStep, "the ticket's flow has no step of this name"},
-	{engine.ErrUnknownChannel, client.UnknownChannel, "no configured channel matches; the status (GET /v1/status, picket status) lists them"},
+	{store.ErrInvalidAsset, client.InvalidAsset, "the asset " + assetRule},
+	{store.ErrInvalidTask, client.InvalidTask, "the task " + taskRule},
+	{store.ErrUnknownFlow, client.UnknownFlow, "no flow has this name; leave flow out for asset-inference"},
+	{store.ErrUnknownStep, client.UnknownStep, "the ticket's flow has no step of this name"},
+	{delivery.ErrUnknownChannel, client.UnknownChannel, "no configured channel matches; the status (GET /v1/status, picket status) lists them"},
 	{engine.ErrForbidden, client.Forbidden, "the claim, or the process that pid names, belongs to another user"},
 	{engine.ErrClaimNotFound, client.ClaimNotFound, "this daemon knows no such claim; ended ones are remembered for 10 minutes"},
-	{engine.ErrTicketNotFound, client.TicketNotFound, "there is no such ticket; a claim on its asset and task makes it"},
+	{store.ErrTicketNotFound, client.TicketNotFound, "there is no such ticket; a claim on its asset and task makes it"},
 	{engine.ErrStaleToken, client.StaleToken, "a newer claim holds the asset; this write is refused, and nothing was changed"},
 	{engine.ErrStepConflict, client.StepConflict, "the step is recorded with another result, which stands; GET the ticket to see it"},
 	{engine.ErrContentConflict, client.ContentConflict, "a notification is accepted with another content, which stands; GET the ticket to see it"},
 	{engine.ErrFlowMismatch, client.FlowMismatch, "the ticket follows another flow; leave flow out, or take another task"},
 	{engine.ErrTooManyClaims, client.TooManyClaims, "this user holds as many claims as max_per_uid allows; release some first"},
-	{engine.ErrStoreUnavailable, client.StoreUnavailable, "Redis is not reachable or cannot be used; try again later"},
-	{engine.ErrOutboxUnavailable, client.OutboxUnavailable, "this host's outbox cannot be written, so no notification is accepted; see /readyz?verbose"},
+	{store.ErrUnavailable, client.StoreUnavailable, "Redis is not reachable or cannot be used; try again later"},
+	{outbox.ErrUnavailable, client.OutboxUnavailable, "this host's outbox cannot be written, so no notification is accepted; see /readyz?verbose"},
 	{engine.ErrDraining, client.Draining, "the daemon is stopping; call again on a new connection"},
 }
 
@@ -110,10 +114,10 @@ func problemOf(err error, in string) *client.Problem {
 		held       *engine.HeldError
 		bad        *engine.InvalidError
 		lost       *engine.LostError
-		transition *engine.TransitionError
-		store      *engine.StoreError
+		transition *store.TransitionError
+		store      *store.UnavailableError
 		full       *outbox.FullError
-		none       *engine.ChannelError
+		none       *delivery.ChannelError
 	)
 	switch {
 	case errors.As(err, &ready):
@@ -143,8 +147,8 @@ func problemOf(err error, in string) *client.Problem {
 	return problem(client.Internal, "the daemon failed at this; its log says why")
 }
 
-func heldProblem(h engine.Holder) *client.Problem {
-	if h == (engine.Holder{}) {
+func heldProblem(h store.Holder) *client.Problem {
+	if h == (store.Holder{}) {
 		return problem(client.LockHeld, "the asset was held until a moment ago; try again, or give wait")
 	}
 	p := problem(client.LockHeld, fmt.Sprintf("the asset is held on host %q for another %s unless its lock is renewed; try again, or give wait",
@@ -153,7 +157,7 @@ func heldProblem(h engine.Holder) *client.Problem {
 	return p
 }
 
-func transitionProblem(e *engine.TransitionError) *client.Problem {
+func transitionProblem(e *store.TransitionError) *client.Problem {
 	allowed := make([]string, len(e.Allowed))
 	for i, n := range e.Allowed {
 		allowed[i] = n.Step

@@ -18,6 +18,10 @@ import (
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
+
+	"github.com/picketd/picket/engine/delivery"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // failing is an engine whose every call comes to the same end.
@@ -47,7 +51,7 @@ func (f failing) WatchClaim(ctx context.Context, _ string, _ uint32, _ time.Dura
 	return engine.Claim{}, f.end(ctx)
 }
 
-func (f failing) Tickets(ctx context.Context, _ engine.TicketQuery) ([]engine.Ticket, string, error) {
+func (f failing) Tickets(ctx context.Context, _ store.TicketQuery) ([]store.Ticket, string, error) {
 	return nil, "", f.end(ctx)
 }
 
@@ -55,7 +59,7 @@ func (f failing) Tickets(ctx context.Context, _ engine.TicketQuery) ([]engine.Ti
 // said of its own is not on the wire.
 func TestProblems(t *testing.T) {
 	t.Parallel()
-	holder := engine.Holder{Host: "scan-02", PID: 7, UID: 1000, Task: "w48", Remaining: 2100 * time.Millisecond}
+	holder := store.Holder{Host: "scan-02", PID: 7, UID: 1000, Task: "w48", Remaining: 2100 * time.Millisecond}
 	for name, c := range map[string]struct {
 		err  error
 		want client.Problem
@@ -63,7 +67,7 @@ func TestProblems(t *testing.T) {
 	}{
 		"held": {err: &engine.HeldError{Asset: secret, Holder: holder}, want: client.Problem{Code: client.LockHeld}, wait: "3"},
 		"held, nearly free": {
-			err:  &engine.HeldError{Asset: secret, Holder: engine.Holder{Host: "x", Remaining: time.Millisecond}},
+			err:  &engine.HeldError{Asset: secret, Holder: store.Holder{Host: "x", Remaining: time.Millisecond}},
 			want: client.Problem{Code: client.LockHeld}, wait: "1",
 		},
 		"held by nobody": {err: &engine.HeldError{Asset: secret}, want: client.Problem{Code: client.LockHeld}, wait: "1"},
@@ -73,17 +77,17 @@ func TestProblems(t *testing.T) {
 		},
 		"lost":    {err: &engine.LostError{Reason: engine.ReasonSilent}, want: client.Problem{Code: client.ClaimLost, Reason: client.ReasonSilent}},
 		"exited":  {err: &engine.LostError{Reason: engine.ReasonProcessExit, PID: 7}, want: client.Problem{Code: client.ClaimLost, Reason: client.ReasonProcessExit, PID: 7}},
-		"illegal": {err: &engine.TransitionError{State: client.StateInit}, want: client.Problem{Code: client.IllegalTransition, State: client.StateInit}},
+		"illegal": {err: &store.TransitionError{State: client.StateInit}, want: client.Problem{Code: client.IllegalTransition, State: client.StateInit}},
 
 		"draining":     {err: engine.ErrDraining, want: client.Problem{Code: client.Draining}, wait: "0"},
-		"unknown flow": {err: engine.ErrUnknownFlow, want: client.Problem{Code: client.UnknownFlow}},
+		"unknown flow": {err: store.ErrUnknownFlow, want: client.Problem{Code: client.UnknownFlow}},
 		"mismatch":     {err: engine.ErrFlowMismatch, want: client.Problem{Code: client.FlowMismatch}},
 		"forbidden":    {err: engine.ErrForbidden, want: client.Problem{Code: client.Forbidden}},
 		"too many":     {err: engine.ErrTooManyClaims, want: client.Problem{Code: client.TooManyClaims}},
 		"no claim":     {err: engine.ErrClaimNotFound, want: client.Problem{Code: client.ClaimNotFound}},
 		"stale":        {err: engine.ErrStaleToken, want: client.Problem{Code: client.StaleToken}},
-		"away":         {err: engine.ErrStoreUnavailable, want: client.Problem{Code: client.StoreUnavailable}},
-		"outbox":       {err: engine.ErrOutboxUnavailable, want: client.Problem{Code: client.OutboxUnavailable}},
+		"away":         {err: store.ErrUnavailable, want: client.Problem{Code: client.StoreUnavailable}},
+		"outbox":       {err: outbox.ErrUnavailable, want: client.Problem{Code: client.OutboxUnavailable}},
 		"unexpected":   {err: fs.ErrClosed, want: client.Problem{Code: client.Internal}},
 		"time-out":     {err: context.DeadlineExceeded, want: client.Problem{Code: client.Internal}},
 	} {
@@ -120,10 +124,10 @@ func TestProblemsAreComplete(t *testing.T) {
 		}
 	}
 	for _, err := range []error{
-		engine.ErrInvalidAsset, engine.ErrInvalidTask, engine.ErrUnknownFlow, engine.ErrUnknownStep, engine.ErrUnknownChannel,
-		engine.ErrForbidden, engine.ErrClaimNotFound, engine.ErrTicketNotFound, engine.ErrStaleToken, engine.ErrStepConflict,
-		engine.ErrContentConflict, engine.ErrFlowMismatch, engine.ErrTooManyClaims, engine.ErrStoreUnavailable,
-		engine.ErrOutboxUnavailable, engine.ErrDraining,
+		store.ErrInvalidAsset, store.ErrInvalidTask, store.ErrUnknownFlow, store.ErrUnknownStep, delivery.ErrUnknownChannel,
+		engine.ErrForbidden, engine.ErrClaimNotFound, store.ErrTicketNotFound, engine.ErrStaleToken, engine.ErrStepConflict,
+		engine.ErrContentConflict, engine.ErrFlowMismatch, engine.ErrTooManyClaims, store.ErrUnavailable,
+		outbox.ErrUnavailable, engine.ErrDraining,
 	} {
 		if problemOf(err, "body").Code == client.Internal {
 			t.Errorf("%v is INTERNAL", err)
@@ -139,8 +143,8 @@ func TestReasonsOnTheWire(t *testing.T) {
 		code client.Code
 		says string
 	}{
-		{fmt.Errorf("%w: %w", engine.ErrOutboxUnavailable, &outbox.FullError{MaxSize: 3 << 20}), client.OutboxUnavailable, "has reached outbox.max_size_mib (3 MiB): raise it"},
-		{&engine.ChannelError{Why: "none of the ticket's channels is dead"}, client.UnknownChannel, "none of the ticket's channels is dead"},
+		{fmt.Errorf("%w: %w", outbox.ErrUnavailable, &outbox.FullError{MaxSize: 3 << 20}), client.OutboxUnavailable, "has reached outbox.max_size_mib (3 MiB): raise it"},
+		{&delivery.ChannelError{Why: "none of the ticket's channels is dead"}, client.UnknownChannel, "none of the ticket's channels is dead"},
 	} {
 		if p := problemOf(fmt.Errorf("x: %w", c.err), "body"); p.Code != c.code || !strings.Contains(p.Detail, c.says) {
 			t.Errorf("%v is %+v", c.err, p)

@@ -10,8 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/sockapi/client"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // router finds a path's calls. It stands in for http.ServeMux, which cleans paths and redirects to what it made of them: here
@@ -111,11 +112,11 @@ func (p *params) set(name, value string) (err error) {
 	var wrong violations
 	switch name {
 	case "{asset}":
-		if p.ticket.Asset, err = engine.ParseAsset(value); err != nil {
+		if p.ticket.Asset, err = store.ParseAsset(value); err != nil {
 			wrong.addCode(client.InvalidAsset, "path.asset", assetRule)
 		}
 	case "{task}":
-		if p.ticket.Task, err = engine.ParseTask(value); err != nil {
+		if p.ticket.Task, err = store.ParseTask(value); err != nil {
 			wrong.addCode(client.InvalidTask, "path.task", taskRule)
 		}
 	case "{id}":

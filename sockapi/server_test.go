@@ -19,6 +19,8 @@ import (
 
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/sockapi/client"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // raw writes bytes on a connection of its own and returns the answer, or nil when the daemon hung up.
@@ -188,7 +190,7 @@ type slow struct {
 func (s slow) Claim(context.Context, engine.ClaimRequest) (engine.ClaimResult, error) {
 	close(s.entered)
 	<-s.letGo
-	return engine.ClaimResult{Ticket: engine.Ticket{ID: engine.TicketID{Asset: "a", Task: "t"}, State: client.StateFinished}}, nil
+	return engine.ClaimResult{Ticket: store.Ticket{ID: store.ID("a", "t"), State: client.StateFinished}}, nil
 }
 
 // TestShutdown: what is on its way finishes, what never sent anything does not hold it up, and no new connection is taken.

@@ -26,6 +26,8 @@ import (
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
+
+	"github.com/picketd/picket/engine/delivery"
 )
 
 // host is a server on a socket of its own.
@@ -57,8 +59,8 @@ func setup(t *testing.T) *host {
 	e, err := engine.New(engine.Config{
 		Audit: audit.add,
 		Redis: rdb, Outbox: box, Host: "scan-01", TTL: 5 * time.Second, MaxHold: time.Hour, MaxHoldLimit: 24 * time.Hour,
-		Channels: []engine.Channel{{Name: "ops", Type: "log"}},
-		Render:   func(string, engine.Message) ([]byte, error) { return []byte("{}"), nil },
+		Channels: []delivery.Channel{{Name: "ops", Type: "log"}},
+		Render:   func(string, delivery.Message) ([]byte, error) { return []byte("{}"), nil },
 		Logger:   quiet(),
 	})
 	if err != nil {

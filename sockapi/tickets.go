@@ -7,14 +7,14 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/engine/store"
 )
 
 func getTicket(c *call, _, _ noInput) (answer, error) {
 	return ticketAnswer(c.api.Engine.Ticket(c.request.Context(), c.ticket))
 }
 
-func ticketAnswer(t engine.Ticket, err error) (answer, error) {
+func ticketAnswer(t store.Ticket, err error) (answer, error) {
 	return answer{status: http.StatusOK, body: &ticketBody{ticket: t}}, err
 }
 
@@ -23,7 +23,7 @@ func getHistory(c *call, _, _ noInput) (answer, error) {
 		e := encoders.Get().(*encoder)
 		defer e.free()
 		before := `{"events":[`
-		refused, err := c.api.Engine.EachEvent(c.request.Context(), c.ticket, func(page []engine.Event) error {
+		refused, err := c.api.Engine.EachEvent(c.request.Context(), c.ticket, func(page []store.Event) error {
 			for _, one := range wireEvents(page) {
 				e.buf.WriteString(before)
 				before = ","
@@ -58,13 +58,13 @@ type ticketsQuery struct {
 }
 
 func listTickets(c *call, q ticketsQuery, _ noInput) (answer, error) {
-	query := engine.TicketQuery{State: engine.State(q.State), Limit: listLimit, Cursor: q.Cursor}
+	query := store.TicketQuery{State: store.State(q.State), Limit: listLimit, Cursor: q.Cursor}
 	if q.Limit != 0 {
 		query.Limit = q.Limit
 	}
 	if q.Asset != "" {
 		var err error
-		if query.Asset, err = engine.ParseAsset(q.Asset); err != nil {
+		if query.Asset, err = store.ParseAsset(q.Asset); err != nil {
 			return answer{}, err
 		}
 	}

@@ -9,18 +9,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/sockapi/client"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // TestListingKnowsTheStates: what may be asked for is what the flow can reach, and what it cannot is refused with the list.
 func TestListingKnowsTheStates(t *testing.T) {
 	t.Parallel()
-	flow, err := engine.LookupFlow("")
+	flow, err := store.LookupFlow("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	reached := append(slices.Clone(flow.Terminal), flow.Initial, engine.Notified) // to which delivery leads, not an agent
+	reached := append(slices.Clone(flow.Terminal), flow.Initial, store.Notified) // to which delivery leads, not an agent
 	for i := 0; i < len(reached); i++ {
 		for _, next := range flow.Next(reached[i]) {
 			for _, s := range next.States {

@@ -9,6 +9,8 @@ import (
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 func wireClaim(c engine.Claim) client.Claim {
@@ -39,7 +41,7 @@ func wireClaim(c engine.Claim) client.Claim {
 	return wire
 }
 
-func wireNext(next []engine.Next) []client.Next {
+func wireNext(next []store.Next) []client.Next {
 	wire := make([]client.Next, len(next))
 	for i, n := range next {
 		states := make([]string, len(n.States))
@@ -51,7 +53,7 @@ func wireNext(next []engine.Next) []client.Next {
 	return wire
 }
 
-func wireHolder(h *engine.Holder) *client.Holder {
+func wireHolder(h *store.Holder) *client.Holder {
 	if h == nil {
 		return nil
 	}
@@ -60,7 +62,7 @@ func wireHolder(h *engine.Holder) *client.Holder {
 	}
 }
 
-func wireEvents(events []engine.Event) []client.Event {
+func wireEvents(events []store.Event) []client.Event {
 	wire := make([]client.Event, len(events))
 	for i, e := range events {
 		wire[i] = client.Event{

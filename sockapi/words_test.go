@@ -14,6 +14,8 @@ import (
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 // TestWords holds the client's words for a claim and a delivery against those that the engine and the outbox write.
@@ -44,13 +46,13 @@ func TestWords(t *testing.T) {
 // TestWordsOfTheFlow goes through the built-in flow: its states, its steps and the calls beside them are the client's, and no others.
 func TestWordsOfTheFlow(t *testing.T) {
 	t.Parallel()
-	flow, err := engine.LookupFlow(client.FlowAssetInference)
+	flow, err := store.LookupFlow(client.FlowAssetInference)
 	must(t, err)
-	steps, states := map[string]bool{}, map[string]bool{string(flow.Initial): true, string(engine.Notified): true}
+	steps, states := map[string]bool{}, map[string]bool{string(flow.Initial): true, string(store.Notified): true}
 	for _, s := range flow.Terminal {
 		states[string(s)] = true
 	}
-	for _, from := range []engine.State{engine.Init, engine.AssetOnline, engine.AssetOffline, engine.VulnCheckDone, engine.HighRiskFound, engine.Notifying, engine.Notified} {
+	for _, from := range []store.State{store.Init, store.AssetOnline, store.AssetOffline, store.VulnCheckDone, store.HighRiskFound, store.Notifying, store.Notified} {
 		for _, next := range flow.Next(from) {
 			steps[next.Step] = true
 			for _, to := range next.States {

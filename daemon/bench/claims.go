@@ -155,10 +155,7 @@ func cpuOf(pid int) (time.Duration, error) {
 
 // bareRenewals is the CPU that a renewal takes in this process, which does nothing else meanwhile: redsync's Extend, one by one.
 func (h *host) bareRenewals(ctx context.Context) (time.Duration, error) {
-	work, err := newRedisWork(h.redisAddr, scriptFolder)
-	if err != nil {
-		return 0, err
-	}
+	work := newRedisWork(h.redisAddr)
 	defer work.redis.Close()
 	locks := make([]*redsync.Mutex, manyClaims)
 	for i := range locks {

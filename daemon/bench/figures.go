@@ -93,10 +93,7 @@ func resident(pid int) (float64, error) {
 // oneAgent is P1, and the same Redis work in this process.
 func (h *host) oneAgent(ctx context.Context) (p1, inProcess row, err error) {
 	picket, floor := client.New(h.daemonSocket), client.New(h.floorSocket)
-	work, err := newRedisWork(h.redisAddr, scriptFolder)
-	if err != nil {
-		return row{}, row{}, err
-	}
+	work := newRedisWork(h.redisAddr)
 	var tookPicket, tookFloor, tookWork []time.Duration
 	side := func(took *[]time.Duration, sequence func() error) func() error {
 		return func() error { return timed(took, blockSize, sequence) }

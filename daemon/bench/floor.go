@@ -17,9 +17,6 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
-// scriptFolder is where the engine has its scripts, from the root of the repository.
-const scriptFolder = "engine/lua"
-
 // floor serves redisWork with bare handlers, which answer as much as the daemon does: no peers, no limits, no checks, no metrics,
 // no watchdog.
 type floor struct {
@@ -27,17 +24,13 @@ type floor struct {
 	claims sync.Map // id to *held
 }
 
-// serveFloor serves on a Unix socket until ctx is done. scripts is the folder of the scripts.
-func serveFloor(ctx context.Context, redisAddr, socket, scripts string) error {
-	work, err := newRedisWork(redisAddr, scripts)
-	if err != nil {
-		return err
-	}
+// serveFloor serves on a Unix socket until ctx is done.
+func serveFloor(ctx context.Context, redisAddr, socket string) error {
 	l, err := net.Listen("unix", socket)
 	if err != nil {
 		return err
 	}
-	s := http.Server{Handler: (&floor{work: work}).handler()}
+	s := http.Server{Handler: (&floor{work: newRedisWork(redisAddr)}).handler()}
 	context.AfterFunc(ctx, func() { _ = s.Close() })
 	if err := s.Serve(l); ctx.Err() == nil {
 		return err

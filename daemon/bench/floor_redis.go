@@ -11,8 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -20,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/picketd/picket/engine/store"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -48,30 +47,13 @@ type redisWork struct {
 	read, mint, step, finish *redis.Script
 }
 
-// newRedisWork reads the scripts where the engine has them; scripts is that folder.
-func newRedisWork(addr, scripts string) (*redisWork, error) {
-	c := redis.NewClient(redisOptions(addr))
-	w := &redisWork{redis: c, locks: redsync.New(goredis.NewPool(c))}
-	common, err := os.ReadFile(filepath.Join(scripts, "common.lua"))
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the scripts; run at the root of the repository: %w", err)
+// newRedisWork runs the daemon's own scripts.
+func newRedisWork(addr string) *redisWork {
+	c, scripts := redis.NewClient(redisOptions(addr)), store.Scripts()
+	return &redisWork{
+		redis: c, locks: redsync.New(goredis.NewPool(c)),
+		read: scripts["read"], mint: scripts["mint"], step: scripts["step"], finish: scripts["finish"],
 	}
-	for name, at := range map[string]**redis.Script{"read": &w.read, "mint": &w.mint, "step": &w.step, "finish": &w.finish} {
-		text := string(common)
-		parts := []string{name}
-		if name == "step" || name == "finish" {
-			parts = []string{"claim", name}
-		}
-		for _, part := range parts {
-			own, err := os.ReadFile(filepath.Join(scripts, part+".lua"))
-			if err != nil {
-				return nil, err
-			}
-			text += "\n" + string(own)
-		}
-		*at = redis.NewScript(text)
-	}
-	return w, nil
 }
 
 // light is up to how many bytes of a ticket the daemon reads at once.
@@ -98,7 +80,7 @@ func (w *redisWork) call(ctx context.Context, s *redis.Script, h *held, refusal 
 		h.key("lock"), h.key("grant"), h.key("ticket:" + h.task), h.key("log:" + h.task), h.key("refused:" + h.task), h.key("tickets"),
 	}
 	args := append([]any{
-		h.token, h.nonce, h.asset + "/" + h.task, h.task, "floor", "1/0", keep.Milliseconds(), keep.Milliseconds(),
+		h.token, h.nonce, h.asset + "/" + h.task, h.task, "floor", "1/0", keep.Milliseconds(),
 		"picket:released", h.asset, refusal,
 	}, more...)
 	reply, err := s.Run(ctx, w.redis, keys, args...).Slice()
@@ -135,8 +117,7 @@ func (w *redisWork) claim(ctx context.Context, asset, task string) (*held, map[s
 	if err := lock.LockContext(ctx); err != nil {
 		return nil, nil, err
 	}
-	fields, rest, err := w.call(ctx, w.mint, h, "", flow, client.StateInit, asset, keepGrants.Milliseconds(),
-		h.key("ticket:"), h.key("log:"), h.key("refused:"))
+	fields, rest, err := w.call(ctx, w.mint, h, "", flow, client.StateInit, asset, keepGrants.Milliseconds())
 	if err != nil {
 		return nil, nil, err
 	}

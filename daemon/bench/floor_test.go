@@ -24,7 +24,7 @@ func TestFloorDoesTheSequence(t *testing.T) {
 	socket, addr := filepath.Join(dir, "s"), redistest.Start(t).Addr()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- serveFloor(ctx, addr, socket, filepath.Join("..", "..", scriptFolder)) }()
+	go func() { ended <- serveFloor(ctx, addr, socket) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {

@@ -31,7 +31,7 @@ const (
 func run(ctx context.Context, args []string) error {
 	switch {
 	case len(args) == 3 && args[0] == floorArg:
-		return serveFloor(ctx, args[1], args[2], scriptFolder)
+		return serveFloor(ctx, args[1], args[2])
 	case len(args) == 1 && args[0] == idleArg:
 		<-ctx.Done()
 		return nil

@@ -298,7 +298,7 @@ func TestLeaf(t *testing.T) {
 		t.Fatal(err)
 	}
 	const module = "github.com/picketd/picket/"
-	if got := strings.Fields(string(out)); !slices.Equal(got, []string{module + "plain", module + "sockapi/client"}) {
+	if got := strings.Fields(string(out)); !slices.Equal(got, []string{module + "agent/plain", module + "sockapi/client"}) {
 		t.Errorf("it imports %v", got)
 	}
 }

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/picketd/picket/engine/store"
+)
+
+// TestF13_LocksThatAllRunOutAtOnceLetNobodyWriteTwice: what a step of Redis' clock does to them.
+func TestF13_LocksThatAllRunOutAtOnceLetNobodyWriteTwice(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	a, b := f.frozen("a"), f.frozen("b")
+	stopClock(a)
+	var held []*Claim
+	for i := range 20 {
+		c, _ := claimed(t, a, fmt.Sprint("web-", i), "t1")
+		held = append(held, c)
+	}
+	for _, c := range held {
+		letGo(t, a, c.Ticket.Asset)
+	}
+	for _, c := range held {
+		next, _ := claimed(t, b, string(c.Ticket.Asset), "t1")
+		if next.Token <= c.Token {
+			t.Errorf("after token %d comes %d", c.Token, next.Token)
+		}
+		_, err := step(t, a, c, "online", store.AssetOffline, "")
+		wantErr(t, err, ErrStaleToken)
+		if _, err := step(t, b, next, "online", store.AssetOnline, ""); err != nil {
+			t.Error(err)
+		}
+		if got := state(t, b, c.Ticket); got != store.AssetOnline {
+			t.Errorf("%s is %s", c.Ticket, got)
+		}
+	}
+	wantAlarms(t, a)
+	wantAlarms(t, b)
+}

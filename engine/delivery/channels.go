@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package delivery
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/picketd/picket/outbox"
+)
+
+// Severities from the mildest to the worst.
+var Severities = []string{"info", "low", "medium", "high", "critical"}
+
+// ErrUnknownChannel is for a channel that there is not, or that is not in question.
+var ErrUnknownChannel = errors.New("unknown channel")
+
+// ChannelError says why a decision about a notification finds no channel, in words that are fit for anybody. It is an
+// ErrUnknownChannel.
+type ChannelError struct{ Why string }
+
+func (e *ChannelError) Error() string        { return e.Why }
+func (e *ChannelError) Is(target error) bool { return target == ErrUnknownChannel }
+
+// undecided is a ChannelError for a channel as it was named, any when it is empty, none of which is in one of the statuses.
+func undecided(channel string, statuses []outbox.Status) error {
+	which := "none of the ticket's channels is "
+	if channel != "" {
+		which = "the ticket has no such channel that is "
+	}
+	words := make([]string, len(statuses))
+	for i, s := range statuses {
+		words[i] = string(s)
+	}
+	return &ChannelError{which + strings.Join(words, ", ") + "; its delivery says what they are"}
+}
+
+// Choose finds the channels that a request names, or those that match its severity and a flow. Errors: ErrUnknownChannel.
+func (c *Courier) Choose(flow string, r Request) ([]Channel, error) {
+	var chosen []Channel
+	for _, ch := range c.config.Channels {
+		named := slices.Contains(r.Channels, ch.Name)
+		matches := slices.Index(Severities, r.Severity) >= slices.Index(Severities, ch.MinSeverity) &&
+			(len(ch.Flows) == 0 || slices.Contains(ch.Flows, flow))
+		if named || len(r.Channels) == 0 && matches {
+			chosen = append(chosen, ch)
+		}
+	}
+	for _, name := range r.Channels {
+		if !slices.Contains(names(chosen), name) {
+			return nil, fmt.Errorf("%w: the configured ones are: %s", ErrUnknownChannel, c.channelNames())
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("%w: none matches severity %s and flow %s; the configured ones are: %s", ErrUnknownChannel,
+			r.Severity, flow, c.channelNames())
+	}
+	return chosen, nil
+}
+
+func (c *Courier) channelNames() string {
+	if len(c.config.Channels) == 0 {
+		return "none"
+	}
+	return strings.Join(names(c.config.Channels), ", ")
+}
+
+func names(channels []Channel) []string {
+	all := []string{}
+	for _, ch := range channels {
+		all = append(all, ch.Name)
+	}
+	return all
+}
+
+// channel is the configured channel of that name and type, or nil.
+func (c *Courier) channel(name, kind string) *Channel {
+	i := slices.IndexFunc(c.config.Channels, func(ch Channel) bool { return ch.Name == name && ch.Type == kind })
+	if i < 0 {
+		return nil
+	}
+	return &c.config.Channels[i]
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/picketd/picket/audit"
+	"github.com/picketd/picket/engine/process"
+	"github.com/picketd/picket/engine/redistest"
+	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
+)
+
+// trusting is a Trust, and a store's Watch, that rely on everything.
+type trusting struct{}
+
+func (trusting) Identity() error                          { return nil }
+func (trusting) Steady() bool                             { return true }
+func (trusting) Unbroken(time.Time) bool                  { return true }
+func (trusting) Patience() (time.Duration, time.Duration) { return time.Second, time.Second }
+func (trusting) Token(store.Asset) int64                  { return 0 }
+func (trusting) Found(store.Asset, int64, int64)          {}
+func (trusting) Wrote(string, int64)                      {}
+
+// alone is a courier over a Redis of its own, with nothing else of a daemon.
+func alone(t *testing.T) (*Courier, *redis.Client) {
+	t.Helper()
+	box, err := outbox.Open(filepath.Join(t.TempDir(), "outbox.db"), outbox.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = box.Close() })
+	c, log := redistest.Start(t).Client(), slog.New(slog.NewTextHandler(io.Discard, nil))
+	s, err := store.New(store.Config{
+		Redis: c, Urgent: c, Prefix: "picket", Host: "host-a", Keep: time.Hour, KeepGrants: time.Hour, Watch: trusting{},
+		Audit: func(audit.Event) {}, Logger: log,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	courier := New(Config{
+		Store: s, Outbox: box, Daemon: &store.Daemon{ID: box.ID(), Run: "run", Host: "host-a"}, Trust: trusting{}, Now: process.Boottime, Logger: log,
+		Bounded: func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithCancel(ctx) },
+	})
+	return courier, c
+}
+
+// stage stages an intent whose NOTIFYING write never comes.
+func stage(t *testing.T, c *Courier, id store.TicketID, intent string) {
+	t.Helper()
+	err := c.box.Stage(outbox.Intent{
+		Ref: outbox.Ref{Ticket: id.String(), ID: intent}, Asset: string(id.Asset), Task: id.Task, Run: 1, Key: id.Key(1), At: time.Now(),
+		Channels: map[string]outbox.Delivery{"ops": {Type: "webhook", Body: []byte("b"), Status: outbox.Pending, Due: time.Now()}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFloodedTicketHoldsUpNoOther: what became of staged intents is found out whatever calls wait on another ticket.
+func TestFloodedTicketHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	c, _ := alone(t)
+	for i := range 2 * resolveOnce {
+		stage(t, c, store.ID("flooded", "t"), fmt.Sprint("f", i))
+	}
+	stage(t, c, store.ID("other", "t"), "o")
+	leave, err := c.calls.enter(t.Context(), "flooded/t") // a call that does not end
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	if err := c.Resolve(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := c.box.Ticket("other/t"); err != nil || len(left) > 0 {
+		t.Errorf("the other ticket's intent is still staged: %v, %v", left, err)
+	}
+}
+
+// TestHeedingGoesRound: with more to send than one round asks about, each has its turn, and what is due soon has it always.
+func TestHeedingGoesRound(t *testing.T) {
+	t.Parallel()
+	c, raw := alone(t)
+	const many = heedMost + 50
+	for i := range many {
+		id := store.ID(store.Asset(fmt.Sprintf("many-%d", i)), "t")
+		in := outbox.Intent{
+			Ref: outbox.Ref{Ticket: id.String(), ID: fmt.Sprint("in", i)}, Asset: string(id.Asset), Task: id.Task, Run: 1, At: time.Now(),
+			Channels: map[string]outbox.Delivery{"ops": {Type: "webhook", Due: time.Now().Add(time.Hour)}},
+		}
+		ticket := raw.HSet(t.Context(), c.store.Keys.Ticket(id), "state", string(store.Notifying), "run", "1", "intent", in.ID, "intents", in.ID, "owner", c.box.ID())
+		if err := errors.Join(c.box.Stage(in), c.box.Commit(in.Ref), ticket.Err()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var next []byte
+	for round, want := range []int{heedMost, many, many} {
+		var err error
+		if next, err = c.Heed(t.Context(), next); err != nil || len(c.current.at) != want {
+			t.Errorf("after round %d %d of %d are confirmed, %v", round, len(c.current.at), many, err)
+		}
+	}
+}
+
+// TestWhatIsStagedIsNotWaitedForWithoutEnd: the write of a retry whose ticket stands as it did may land, but not after an hour.
+func TestWhatIsStagedIsNotWaitedForWithoutEnd(t *testing.T) {
+	t.Parallel()
+	seen := &store.Snapshot{Hash: store.Hash{"state": string(store.Failed), "intent": "x"}}
+	if in := (outbox.Intent{After: "x", At: time.Now()}); comeToNothing(in, seen) {
+		t.Error("it is not waited for")
+	}
+	if in := (outbox.Intent{After: "x", At: time.Now().Add(-lateWrite - time.Minute)}); !comeToNothing(in, seen) {
+		t.Error("it is waited for without end")
+	}
+}

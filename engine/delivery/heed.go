@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package delivery
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/picketd/picket/agent/again"
+	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
+)
+
+// What an administrator decides on another host, and a retry there, becomes a fact in this outbox by asking the tickets of what it has
+// to send: every heedEvery those that are due within heedAhead, and as many of the others, in turn. Without Redis only that is sent
+// whose ticket named it as this daemon's at most currentFor before.
+const (
+	heedEvery = 2 * time.Second
+	heedAhead = 15 * time.Second
+	heedMost  = 500 // of each kind: with more than that to send, a decision takes as many more rounds to come here
+	heedPage  = 100 // tickets in one question
+)
+
+func (c *Courier) heedLoop(ctx context.Context) {
+	ticker := time.NewTicker(heedEvery)
+	defer ticker.Stop()
+	said := again.Reminder{Every: time.Hour}
+	for next := []byte(nil); ; {
+		var err error
+		if next, err = c.Heed(ctx, next); ctx.Err() == nil {
+			c.warn(&said, "cannot ask all tickets what was decided about them", err)
+		}
+		c.current.forget(c.config.Now() - currentFor - 2*store.AwayAfter)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Heed is one round, from a place among what can be sent on.
+func (c *Courier) Heed(ctx context.Context, from []byte) (next []byte, err error) {
+	all, err := c.box.Soon(time.Now().Add(heedAhead), heedMost)
+	if err != nil {
+		return from, err
+	}
+	others, next, err := c.box.Sendable(from, heedMost)
+	if err != nil {
+		return from, err
+	}
+	for _, in := range others {
+		if !slices.ContainsFunc(all, func(soon outbox.Intent) bool { return soon.ID == in.ID }) {
+			all = append(all, in)
+		}
+	}
+	for page := range slices.Chunk(all, heedPage) {
+		if err := c.heedThese(ctx, page); err != nil {
+			return next, err
+		}
+	}
+	return next, nil
+}
+
+func (c *Courier) heedThese(ctx context.Context, page []outbox.Intent) error {
+	ctx, cancel := context.WithTimeout(ctx, store.CallTimeout)
+	defer cancel()
+	asked := c.config.Now()
+	questions := make([]store.Asked, len(page))
+	for i, in := range page {
+		questions[i] = asking(in)
+	}
+	hashes, failed := c.store.Glance(ctx, questions...)
+	for i, in := range page {
+		if hashes[i] == nil {
+			continue // of this node; the others have answered
+		}
+		if err := c.heed(ctx, in, hashes[i], asked); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// asking is the question what a ticket says of an intent's delivery.
+func asking(in outbox.Intent) store.Asked {
+	return store.Asked{ID: ticketOf(in), Channels: slices.Collect(maps.Keys(in.Channels))}
+}
+
+// heed takes over from a ticket, asked at that time, what was decided about an intent that can be sent. A ticket that is gone, or does
+// not know the intent, has lost data and says nothing; if it has another, which this daemon answers for, that is taken into the outbox,
+// because this one waits for it.
+func (c *Courier) heed(ctx context.Context, in outbox.Intent, f store.Hash, asked time.Duration) error {
+	decided := map[string]outbox.Status{}
+	reopened := f.Run() > in.Run
+	named, begun := f.Intent() == in.ID, false
+	for channel, d := range in.Channels {
+		is := f.Status(channel)
+		begun = begun || d.AtMostOnce && d.Status == outbox.Pending && is != outbox.Pending && is != outbox.Dead && is != outbox.Discarded
+	}
+	c.current.doubt(in.ID, named, begun, asked)
+	switch {
+	case f.State() == "":
+		return nil
+	case !named && !reopened && !f.Knows(in.ID):
+		return c.beside(ctx, in, f)
+	case !named && !reopened: // retried elsewhere
+		return c.box.Shut(in.Ref)
+	case store.State(f["state"]) == store.Notifying && f["owner"] == c.box.ID() && in.Origin == outbox.Committed && !reopened:
+		c.current.confirm(in.ID, asked)
+	}
+	for channel, d := range in.Channels {
+		switch status := f.Status(channel); {
+		case d.Status.Settled() && !d.Waits():
+		case reopened:
+			decided[channel] = outbox.Discarded
+		case status == outbox.Sent, status == outbox.Dead, status == outbox.Discarded: // parked waits for a person, with its content
+			decided[channel] = status
+		}
+	}
+	if len(decided) == 0 {
+		return nil
+	}
+	return c.box.Decide(in.Ref, decided)
+}
+
+// beside takes what a ticket tells instead of an intent that it lost into the outbox, if it is for this daemon to deliver.
+func (c *Courier) beside(ctx context.Context, in outbox.Intent, f store.Hash) error {
+	if f.State() != store.Notifying || f.Owner() != c.box.ID() {
+		return nil
+	}
+	other, err := c.box.Get(outbox.Ref{Ticket: in.Ticket, ID: f.Intent()})
+	if err == nil && other.Origin != outbox.Closed {
+		return nil
+	}
+	id := ticketOf(in)
+	s, err := c.read(ctx, id)
+	if err != nil || s.State() != store.Notifying || s.Owner() != c.box.ID() {
+		return err
+	}
+	_, err = c.answerFor(ctx, id, s.Hash)
+	return err
+}
+
+// HeedNow is for a decision that was made here: it is a fact in this outbox when the call returns, unless that cannot be written; then
+// the next round finds it.
+func (c *Courier) HeedNow(ctx context.Context, id store.TicketID, f store.Hash) {
+	intents, err := c.box.Ticket(id.String())
+	for _, in := range intents {
+		if err == nil && (in.Origin == outbox.Committed || in.Origin == outbox.Adopted) {
+			err = c.heed(ctx, in, f, c.config.Now())
+		}
+	}
+	if err != nil {
+		c.log.Warn("cannot write a decision to the outbox; it is taken from the ticket later", "ticket", id.String(), "error", err)
+	}
+}

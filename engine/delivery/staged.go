@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/picketd/picket/agent/again"
+	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
+)
+
+// What is staged without a running call, and what is hinted, is looked at this often, so many at once, because each of those on a
+// node that is away takes a call's whole time; a write may land this long after its caller gave up.
+const (
+	resolveEvery = 5 * time.Second
+	resolveBatch = 200
+	resolveMost  = 2000 // of what is staged
+	resolveOnce  = 64
+	lateWrite    = time.Hour
+)
+
+// resolveLoop resolves what crashes and lost replies left: staged intents, and hints. It begins at once, with what an earlier run
+// of the daemon left.
+func (c *Courier) resolveLoop(ctx context.Context) {
+	ticker := time.NewTicker(resolveEvery)
+	defer ticker.Stop()
+	said := again.Reminder{Every: time.Hour}
+	for {
+		if err := c.Resolve(ctx); err != nil && ctx.Err() == nil {
+			c.log.Warn("cannot tell what became of staged notifications", "error", err)
+		}
+		if err := c.Sweep(ctx); ctx.Err() == nil {
+			c.warn(&said, "cannot look through all undelivered tickets", err)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Resolve finds out what became of what is staged without a running call, of resolveMost at most.
+func (c *Courier) Resolve(ctx context.Context) error {
+	staged, err := c.box.List(outbox.Staged, resolveMost)
+	if err != nil {
+		return err
+	}
+	var g errgroup.Group
+	g.SetLimit(resolveOnce)
+	for _, in := range staged {
+		g.Go(func() error {
+			leave, idle := c.calls.enterIdle(ctx, in.Ticket)
+			if !idle {
+				return nil
+			}
+			defer leave()
+			c.resolveTicket(ctx, ticketOf(in))
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+// resolveTicket resolves a ticket's staged intents by asking Redis. The caller has entered the ticket's calls, so none is of a call
+// that runs.
+func (c *Courier) resolveTicket(ctx context.Context, id store.TicketID) {
+	intents, err := c.box.Ticket(id.String())
+	if err != nil {
+		c.log.Warn("cannot read the outbox", "ticket", id.String(), "error", err)
+		return
+	}
+	for _, in := range intents {
+		if in.Origin != outbox.Staged {
+			continue
+		}
+		asked := c.config.Now()
+		s, err := c.peek(ctx, id)
+		if err != nil {
+			return // it stays staged, and is asked about again
+		}
+		switch {
+		case s.Intent() == in.ID:
+			if err := c.box.Commit(in.Ref); err != nil {
+				c.log.Warn("cannot commit a confirmed notification; it is tried again", "ticket", in.Ticket, "error", err)
+			} else if s.State() == store.Notifying && s.Owner() == c.box.ID() {
+				c.current.confirm(in.ID, asked)
+			}
+		case comeToNothing(in, &s):
+			c.drop(in.Ref)
+		}
+	}
+}
+
+// comeToNothing reports whether the NOTIFYING write of a staged intent can no longer land: the fence would refuse it, or the
+// ticket has a notification, or it is too long ago. That of a retry has no fence: it lands while the ticket's intent is the one
+// that was read.
+func comeToNothing(in outbox.Intent, s *store.Snapshot) bool {
+	if in.After != "" {
+		state := s.State()
+		return state != store.Notifying && state != store.Failed || s.Intent() != in.After || time.Since(in.At) > lateWrite
+	}
+	return s.Grant.Nonce != in.Nonce || s.Grant.Ticket != in.Ticket || s.Notified() ||
+		time.Since(in.At) > lateWrite
+}

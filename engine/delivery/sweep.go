@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package delivery
+
+import (
+	"context"
+	"errors"
+
+	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
+)
+
+// Sweep goes through the tickets that this daemon answers for: it takes those that are undelivered and not in its outbox
+// into it, and drops the hints that are no longer needed.
+func (c *Courier) Sweep(ctx context.Context) error {
+	return c.eachHint(ctx, c.box.ID(), c.sweep)
+}
+
+// sweep looks at one, and asks Redis for the whole ticket only when the outbox has nothing open for it, and something was written
+// to it since there was nothing to do. The score was read before the ticket: a hint that was put again meanwhile has another.
+func (c *Courier) sweep(ctx context.Context, id store.TicketID, hint store.Hint) (dropped bool, err error) {
+	intents, err := c.box.Ticket(id.String())
+	if err != nil {
+		return false, err
+	}
+	for _, in := range intents {
+		switch {
+		case in.Origin == outbox.Closed:
+		case in.Origin != outbox.Staged && c.lacks(in.Channels):
+			return false, c.passOn(ctx, id, in)
+		default: // it is being delivered, or its write may land yet
+			return false, c.compare(ctx, in)
+		}
+	}
+	as, err := c.store.Stands(ctx, id)
+	if err != nil || c.quiet.is(id, as) {
+		return false, err
+	}
+	s, err := c.read(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	c.quiet.note(id, "")
+	switch {
+	case s.State() != store.Notifying:
+		return true, c.store.DropHint(ctx, c.box.ID(), hint)
+	case s.Owner() != c.box.ID():
+		return false, nil
+	}
+	told, err := c.answerFor(ctx, id, s.Hash)
+	if all, _ := c.serves(s.Hash); !all || errors.Is(err, outbox.ErrFull) {
+		return false, c.offer(ctx, id, s.Intent())
+	}
+	if err == nil && !told {
+		c.quiet.note(id, as)
+	}
+	return false, err
+}
+
+// compare looks whether the ticket fell back behind what is settled of an open intent, and puts that back.
+func (c *Courier) compare(ctx context.Context, in outbox.Intent) error {
+	told := false
+	for _, d := range in.Channels {
+		told = told || d.Status.Settled() && d.Recorded
+	}
+	if !told {
+		return nil
+	}
+	s, err := c.glance(ctx, in)
+	if err != nil {
+		return err
+	}
+	if s.State() != store.Notifying || s.Intent() != in.ID {
+		return nil
+	}
+	_, err = c.putBack(ctx, in, s)
+	return err
+}
+
+// glance reads what a ticket says of an intent's delivery, and no more.
+func (c *Courier) glance(ctx context.Context, in outbox.Intent) (store.Hash, error) {
+	hashes, err := c.store.Glance(ctx, asking(in))
+	return hashes[0], err
+}
+
+// putBack tells a ticket what it knew before a failover brought it back: what is settled here and not there. Nothing of that is sent
+// again; what was not settled here, because another intent had taken its place, is adopted anew. What a person decided on the ticket
+// stands, but for what was sent all the same, and for what was discarded since.
+func (c *Courier) putBack(ctx context.Context, in outbox.Intent, s store.Hash) (told bool, err error) {
+	for name, d := range in.Channels {
+		is := s.Status(name)
+		overrides := d.Status == outbox.Sent || d.Status == outbox.Discarded && is != outbox.Sent
+		if !d.Status.Settled() || d.Status == is || is == "" || is.Settled() && !overrides {
+			continue
+		}
+		told = true
+		_, err := c.Outcome(ctx, outbox.Outcome{
+			Ref: in.Ref, Asset: in.Asset, Task: in.Task, Run: in.Run, Key: in.Key, Channel: name, Number: d.Attempts,
+			Status: d.Status, At: d.At, Error: d.Error,
+		})
+		if err != nil {
+			return true, err
+		}
+	}
+	return told, nil
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package delivery
+
+import (
+	"context"
+	"time"
+
+	"github.com/picketd/picket/engine/store"
+)
+
+// One daemon of the fleet walks all tickets once an hour; each looks this often whether a walk is due.
+const (
+	walkEvery = time.Hour
+	walkLook  = 5 * time.Minute
+)
+
+// walkLoop walks when it is due and no other daemon does.
+func (c *Courier) walkLoop(ctx context.Context) {
+	ticker := time.NewTicker(walkLook)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		first, err := c.store.BeginWalk(ctx, c.box.ID(), walkEvery)
+		if err == nil && first {
+			err = c.Walk(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			c.log.Warn("cannot walk all the tickets; it is tried in an hour", "error", err)
+		}
+	}
+}
+
+// Walk goes through all tickets: hints that are missing are put back, and what stands in NOTIFIED without a claim is finished. It
+// repairs what a failover or an expiry left, where no script runs by itself.
+func (c *Courier) Walk(ctx context.Context) error {
+	var failed troubles
+	err := c.store.Walk(ctx, func(key string, id store.TicketID, h store.Hash, err error) {
+		if err == nil {
+			err = c.repair(ctx, id, h)
+		}
+		if err != nil {
+			failed.add(key, err)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return failed.err()
+}
+
+func (c *Courier) repair(ctx context.Context, id store.TicketID, h store.Hash) error {
+	switch h.State() {
+	case store.Notified:
+		return c.store.FinishIdle(ctx, id)
+	case store.Notifying:
+		owner := h.Owner()
+		if owner == "" { // lost with the newest writes: whoever finds it answers for it
+			if _, err := c.own(ctx, id, h.Intent(), "", c.box.ID(), "it had no owner any more"); err != nil {
+				return err
+			}
+			owner = c.box.ID()
+		}
+		if err := c.store.MissHint(ctx, owner, id.String()); err != nil || owner == offered {
+			return err
+		}
+		return c.store.KnowDaemon(ctx, owner)
+	}
+	return nil
+}

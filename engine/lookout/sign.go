@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package lookout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
+)
+
+// Pace is how the daemons of a fleet watch each other.
+type Pace struct {
+	Every  time.Duration // between two signs of life, and between two looks at those of others
+	Life   time.Duration // of a sign
+	Steady time.Duration // for which the own sign must have been written without a break before another counts as dead
+	Missed time.Duration // for which the other's sign must have been missed by every look
+}
+
+// defaultPace is chosen for when Redis was away. Steady is longer than Life: all that live have signed again before anyone judges.
+// Missed is longer than Every: so has one whose sign stands on a node that alone was away.
+var defaultPace = Pace{Every: 5 * time.Second, Life: 25 * time.Second, Steady: 30 * time.Second, Missed: 10 * time.Second}
+
+// signs are this daemon's signs of life.
+type signs struct {
+	mu     sync.Mutex
+	former []string      // the runs of this outbox before this one; nil until this run is noted in the outbox
+	signed bool          // once, by this run
+	at     string        // when the last was written, ms of Redis' clock
+	last   time.Duration // CLOCK_BOOTTIME when the last was sent
+	since  time.Duration // when the first of those was sent before which no sign had run out
+	whole  time.Duration // when the first of those was sent since which no other daemon can have missed one for long enough
+	looked time.Duration // when Redis was last asked to take one, whether it answered or not
+	failed bool          // the last was not written
+	lapsed bool          // for longer than a sign lives it was not asked, and has not answered since
+	rival  rival         // who signs with this identity too; zero: nobody
+}
+
+// rival is another run whose sign stands under this identity.
+type rival struct {
+	store.Signed
+	since time.Duration // when this sign was first found
+	again bool          // it was renewed since
+}
+
+// SignLoop signs while the outbox can be written.
+func (l *Lookout) SignLoop(ctx context.Context) {
+	ticker := time.NewTicker(l.Pace.Every)
+	defer ticker.Stop()
+	for {
+		if err := l.Sign(ctx); err != nil && ctx.Err() == nil {
+			l.c.Logger.Warn("cannot give a sign of life to the other daemons", "error", err)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Sign gives one sign of life. A daemon that cannot write its outbox gives none: another shall deliver for it.
+func (l *Lookout) Sign(ctx context.Context) (err error) {
+	defer func() {
+		l.signs.mu.Lock()
+		defer l.signs.mu.Unlock()
+		l.signs.failed = err != nil
+	}()
+	if err := l.c.Outbox.Writable(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.Pace.Every)
+	defer cancel()
+	sent := l.c.Now()
+	err = l.writeSign(ctx, sent)
+	if err == nil || errors.Is(err, store.ErrNoAnswer) {
+		l.signs.mu.Lock()
+		defer l.signs.mu.Unlock()
+		l.signs.lapsed = err != nil && (l.signs.lapsed || sent-l.signs.looked >= l.Pace.Life)
+		l.signs.looked = sent
+	}
+	return err
+}
+
+func (l *Lookout) writeSign(ctx context.Context, sent time.Duration) error {
+	if err := l.enlist(); err != nil {
+		return err
+	}
+	l.signs.mu.Lock()
+	mine := store.Sign{Daemon: *l.c.Daemon, PID: os.Getpid(), Life: l.Pace.Life, At: l.signs.at, Former: l.signs.former}
+	if was := l.signs.rival; was.Run != "" && sent-was.since >= l.Pace.Missed { // it has been still for as long as it takes to be missed
+		mine.Over = was.Signed
+	}
+	l.signs.mu.Unlock()
+	at, kept, other, err := l.store.Sign(ctx, mine)
+	if err != nil {
+		return err
+	}
+	l.signs.mu.Lock()
+	defer l.signs.mu.Unlock()
+	s := &l.signs
+	if other != nil {
+		s.meet(rival{Signed: *other, since: sent})
+		return s.rival
+	}
+	if s.rival != (rival{}) {
+		l.c.Logger.Warn("no other daemon signs with this outbox's identity any more; this one goes on", "nonce", s.rival.Run)
+		s.rival = rival{}
+	}
+	gap := sent - s.last
+	if !kept || gap >= l.Pace.Life {
+		s.since = sent
+	}
+	if !s.signed || gap >= l.Pace.Life || !kept && gap >= l.Pace.Missed {
+		s.whole = sent
+	}
+	s.signed, s.at, s.last = true, at, sent
+	return nil
+}
+
+// enlist notes this run in the outbox before its first sign, so that the next runs know it for one of theirs.
+func (l *Lookout) enlist() error {
+	l.signs.mu.Lock()
+	defer l.signs.mu.Unlock()
+	if l.signs.former != nil {
+		return nil
+	}
+	former, err := l.c.Outbox.Enlist(l.c.Daemon.Run)
+	if err != nil {
+		return fmt.Errorf("cannot note this run of the daemon in the outbox: %w", err)
+	}
+	l.signs.former = append([]string{}, former...)
+	return nil
+}
+
+// meet notes another's sign, and whether it is alive: one that was renewed.
+func (s *signs) meet(r rival) {
+	if was := s.rival; was.Run == r.Run {
+		r.again = was.again || was.At != r.At
+		if was.At == r.At {
+			r.since = was.since
+		}
+	}
+	s.rival = r
+}
+
+// ErrCloned is a outbox.ErrUnavailable, and said loudly: nothing is accepted or sent.
+var ErrCloned = fmt.Errorf("this one accepts and sends nothing: %w", outbox.ErrUnavailable)
+
+// Error says who it is.
+func (r rival) Error() string {
+	who := "another daemon"
+	if r.PID != "" {
+		who = fmt.Sprintf("process %s on host %s", r.PID, r.Host)
+	}
+	if r.again {
+		return fmt.Sprintf("%s runs with a copy of this outbox.db: stop it, and remove the copy that is not wanted; until it has stopped, %v", who, ErrCloned)
+	}
+	return fmt.Sprintf("%s signed with the identity of this outbox.db; until it is known to have stopped, %v", who, ErrCloned)
+}
+
+func (r rival) Unwrap() error { return ErrCloned }
+
+// Identity is a outbox.ErrUnavailable while another process is seen to have this daemon's identity. Then this one accepts and sends
+// nothing.
+func (l *Lookout) Identity() error {
+	l.signs.mu.Lock()
+	defer l.signs.mu.Unlock()
+	if l.signs.rival != (rival{}) {
+		return l.signs.rival
+	}
+	return nil
+}
+
+// Steady reports whether the own signs were written without a break for long enough to judge others.
+func (l *Lookout) Steady() bool {
+	l.signs.mu.Lock()
+	defer l.signs.mu.Unlock()
+	s := &l.signs
+	return s.signed && !s.failed && s.last-s.since >= l.Pace.Steady && l.c.Now()-s.last < l.Pace.Life
+}
+
+// Patience is how often others' signs are looked at, and for how long every look must have missed one.
+func (l *Lookout) Patience() (every, missed time.Duration) { return l.Pace.Every, l.Pace.Missed }
+
+// Unbroken reports whether nobody can have taken over what was staged at that time by this host's clock, though Redis answers nothing
+// now, or has lost it. Either this run of the daemon has signed from before then, without a break, until Redis went away, and has
+// looked for it ever since. Or, after a restart, it was staged so lately that the sign of the run before, at most one pace older,
+// cannot have run out. What the clock says is still to come was staged before it was set.
+func (l *Lookout) Unbroken(staged time.Time) bool {
+	l.signs.mu.Lock()
+	defer l.signs.mu.Unlock()
+	age, s := time.Since(staged), &l.signs
+	return age >= 0 && (age < l.Pace.Life-l.Pace.Every || s.signed && !s.lapsed && l.c.Now()-s.looked < l.Pace.Life && age <= l.c.Now()-s.whole)
+}

@@ -1,9 +1,0 @@
--- SPDX-License-Identifier: Apache-2.0
--- Copyright The Picket Authors
---
--- refuse: a write that the daemon refused by itself, because the claim is lost, is recorded like one that Redis refused.
--- ARGV  12 the code
--- Reply {OK}
-
-refuse(ARGV[12])
-return {OK}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/picketd/picket/engine/store"
+)
+
+// screen reads a ticket that is light; of another it says how large it is.
+func (e *Engine) screen(ctx context.Context, id store.TicketID) (store.Snapshot, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.allowance())
+	defer cancel()
+	return e.store.ReadUpTo(ctx, id, light)
+}
+
+// Ticket reads a ticket without a lock. Errors: ErrTicketNotFound, ErrUnavailable.
+func (e *Engine) Ticket(ctx context.Context, id store.TicketID) (store.Ticket, error) {
+	s, err := e.screen(ctx, id)
+	if err == nil && s.Big {
+		if err = e.weigh(ctx, s.Size); err == nil {
+			ctx, cancel := context.WithTimeout(ctx, e.allowance())
+			defer cancel()
+			s, err = e.store.Read(ctx, id)
+		}
+	}
+	if err != nil {
+		return store.Ticket{}, err
+	}
+	return s.Ticket(id)
+}
+
+// Tickets lists tickets, the one written last first, without facts: see store.Tickets. A cursor that it did not make is an
+// *InvalidError.
+func (e *Engine) Tickets(ctx context.Context, q store.TicketQuery) ([]store.Ticket, string, error) {
+	if err := e.weigh(ctx, store.ListWeight); err != nil {
+		return nil, "", err
+	}
+	tickets, next, err := e.store.Tickets(ctx, q)
+	if errors.Is(err, store.ErrInvalidCursor) {
+		err = &InvalidError{"cursor", err.Error()}
+	}
+	return tickets, next, err
+}
+
+// History reads a ticket's accepted writes, oldest first, and its refused ones.
+func (e *Engine) History(ctx context.Context, id store.TicketID) (events, refused []store.Event, err error) {
+	events = []store.Event{}
+	refused, err = e.EachEvent(ctx, id, func(page []store.Event) error {
+		events = append(events, page...)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return events, refused, nil
+}
+
+// EachEvent hands a ticket's accepted writes over page by page, oldest first, and returns the refused ones. Without any it is an
+// ErrTicketNotFound. What each returns ends it, and is returned.
+func (e *Engine) EachEvent(ctx context.Context, id store.TicketID, each func(page []store.Event) error) (refused []store.Event, err error) {
+	if err := e.weigh(ctx, store.HistoryWeight); err != nil {
+		return nil, err
+	}
+	return e.store.EachEvent(ctx, id, each)
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package store
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	maxAsset = 256 // bytes
+	maxTask  = 128 // bytes
+)
+
+// Asset is an asset's id in its canonical form.
+type Asset string
+
+// ParseAsset checks and canonicalises an asset id, so that one machine has one lock however it is written. An IP address
+// takes its shortest form, without brackets and without the IPv6 wrapping of an IPv4 address; a zone stays. A host-like name
+// (labels of ASCII letters, digits and hyphens, with at least one dot) is lower-cased and loses a final dot. Anything else is
+// taken as is. Beside control characters the two line separators of Unicode are refused, for they too break a line in two, and
+// so are invisible characters, with which two machines' names look like one.
+//
+// Its error is an ErrInvalidAsset.
+func ParseAsset(s string) (Asset, error) {
+	if i := strings.IndexFunc(s, isInvisible); i >= 0 {
+		r, _ := utf8.DecodeRuneInString(s[i:])
+		return "", fmt.Errorf("%w: it must not have an invisible character, such as %U", ErrInvalidAsset, r)
+	}
+	return parseAsset(s)
+}
+
+// parseAsset is ParseAsset for what was recorded, maybe before invisible characters were refused.
+func parseAsset(s string) (Asset, error) {
+	if err := checkAsset(s); err != nil {
+		return "", err
+	}
+	canonical := canonicalAsset(s)
+	// A canonical address can be longer than what was written, or end in a space that stood before the bracket.
+	if err := checkAsset(canonical); err != nil {
+		return "", err
+	}
+	return Asset(canonical), nil
+}
+
+func checkAsset(s string) error {
+	first, _ := utf8.DecodeRuneInString(s)
+	last, _ := utf8.DecodeLastRuneInString(s)
+	switch {
+	case s == "" || len(s) > maxAsset:
+		return fmt.Errorf("%w: it must have 1 to %d bytes", ErrInvalidAsset, maxAsset)
+	case !utf8.ValidString(s):
+		return fmt.Errorf("%w: it must be UTF-8", ErrInvalidAsset)
+	case strings.ContainsFunc(s, breaksLine):
+		return fmt.Errorf("%w: it must not have control characters or line separators", ErrInvalidAsset)
+	case unicode.IsSpace(first) || unicode.IsSpace(last):
+		return fmt.Errorf("%w: it must not begin or end with a space", ErrInvalidAsset)
+	case s == "." || s == "..":
+		return fmt.Errorf("%w: it must not be . or .., which a path cannot carry", ErrInvalidAsset)
+	}
+	return nil
+}
+
+func breaksLine(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
+
+// isInvisible says whether nothing of a character is seen: format characters (Cf), those that Unicode has renderers ignore, and
+// variation selectors.
+func isInvisible(r rune) bool {
+	return r > unicode.MaxASCII && unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+func canonicalAsset(s string) string {
+	if ip, err := netip.ParseAddr(s); err == nil {
+		return ip.Unmap().String()
+	}
+	if strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") {
+		if ip, err := netip.ParseAddr(s[1 : len(s)-1]); err == nil && ip.Is6() {
+			return ip.Unmap().String()
+		}
+	}
+	if isHostLike(s) {
+		return strings.ToLower(strings.TrimSuffix(s, "."))
+	}
+	return s
+}
+
+func isHostLike(s string) bool {
+	if !strings.Contains(s, ".") {
+		return false
+	}
+	for label := range strings.SplitSeq(strings.TrimSuffix(s, "."), ".") {
+		if label == "" || strings.ContainsFunc(label, func(r rune) bool { return !isAlphanumeric(r) && r != '-' }) {
+			return false
+		}
+	}
+	return true
+}
+
+func isAlphanumeric(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+}
+
+// isPlain says whether a rune may stand in a task id, and as itself in a key.
+func isPlain(r rune) bool { return isAlphanumeric(r) || r == '.' || r == '_' || r == '-' }
+
+// Enc is the asset percent-encoded to [A-Za-z0-9._-], as it stands in keys. Hexadecimal digits are upper-case.
+func (a Asset) Enc() string {
+	if !strings.ContainsFunc(string(a), func(r rune) bool { return !isPlain(r) }) {
+		return string(a)
+	}
+	var b strings.Builder
+	for _, c := range []byte(a) {
+		if isPlain(rune(c)) {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// DecodeEnc is the inverse of Enc. What Enc does not make of a canonical asset is an ErrInvalidAsset.
+func DecodeEnc(enc string) (Asset, error) {
+	s, err := url.PathUnescape(enc)
+	if err != nil {
+		return "", fmt.Errorf("%w: its percent-encoding must be complete", ErrInvalidAsset)
+	}
+	a, err := parseAsset(s)
+	if err != nil {
+		return "", err
+	}
+	if a.Enc() != enc {
+		return "", fmt.Errorf("%w: it must be canonical, with all but A-Z a-z 0-9 . _ - percent-encoded in upper case",
+			ErrInvalidAsset)
+	}
+	return a, nil
+}
+
+// ParseTask checks a task id. Its error is an ErrInvalidTask.
+func ParseTask(s string) (string, error) {
+	switch {
+	case s == "" || len(s) > maxTask:
+		return "", fmt.Errorf("%w: it must have 1 to %d bytes", ErrInvalidTask, maxTask)
+	case strings.ContainsFunc(s, func(r rune) bool { return !isPlain(r) }):
+		return "", fmt.Errorf("%w: it must consist of A-Z a-z 0-9 . _ -", ErrInvalidTask)
+	case s == "." || s == "..":
+		return "", fmt.Errorf("%w: it must not be . or .., which a path cannot carry", ErrInvalidTask)
+	}
+	return s, nil
+}
+
+// TicketID names a ticket.
+type TicketID struct {
+	Asset Asset
+	Task  string
+}
+
+// ID is the ticket of an asset and a task.
+func ID(a Asset, task string) TicketID { return TicketID{a, task} }
+
+// String is the ticket's id, ASSET/TASK.
+func (id TicketID) String() string { return string(id.Asset) + "/" + id.Task }
+
+// ParseTicketID reads ASSET/TASK. An asset may have slashes, a task has none, so the last one parts them. Its error is an
+// ErrInvalidAsset or an ErrInvalidTask.
+func ParseTicketID(s string) (TicketID, error) {
+	i := strings.LastIndexByte(s, '/')
+	if i < 0 {
+		return TicketID{}, fmt.Errorf("%w: a ticket's id must be ASSET/TASK", ErrInvalidTask)
+	}
+	asset, err := parseAsset(s[:i])
+	if err != nil {
+		return TicketID{}, err
+	}
+	task, err := ParseTask(s[i+1:])
+	if err != nil {
+		return TicketID{}, err
+	}
+	return TicketID{Asset: asset, Task: task}, nil
+}
+
+// Key is the idempotency key of a ticket's run: ENC/TASK, from run 2 on ENC/TASK~RUN.
+func (id TicketID) Key(run int64) string {
+	key := id.Asset.Enc() + "/" + id.Task
+	if run >= 2 {
+		key += "~" + strconv.FormatInt(run, 10)
+	}
+	return key
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/picketd/picket/audit"
+)
+
+var (
+	stepScript    = newScript("step", "common", "claim")
+	failureScript = newScript("failure", "common", "claim")
+	finishScript  = newScript("finish", "common", "claim")
+	refuseScript  = newScript("refuse", "common")
+)
+
+// Refusal is what is recorded of a claim's write when it is refused; its JSON is what stands in Redis.
+type Refusal struct {
+	Event string `json:"event"`
+	Step  string `json:"step,omitempty"`
+	To    State  `json:"to,omitempty"`
+	Token int64  `json:"token"`
+	Host  string `json:"host"`
+	Agent string `json:"agent"`
+}
+
+// ClaimWrite is a fenced write of a claim: what is recorded when it is refused, and how it is run. Each may answer Stale, and Gone for a
+// copy that comes late.
+type ClaimWrite struct {
+	Refusal
+	script script
+	more   []any
+}
+
+// Step records a step's result, once: Replayed, Conflict, Illegal. facts is a JSON object. Errors: facts that are no JSON.
+func (s *Store) Step(flow *Flow, token int64, step string, to State, facts json.RawMessage, summary string) (ClaimWrite, error) {
+	result := Step{to, summary, token, s.c.Host, time.Now().Round(time.Millisecond).UTC(), facts}
+	record, err := encode(result)
+	if err != nil {
+		return ClaimWrite{}, err
+	}
+	result.Facts = json.RawMessage("{}")
+	listed, err := brief(facts, result)
+	from := flow.from(step, to)
+	return ClaimWrite{Refusal{Event: "step", Step: step, To: to}, stepScript, []any{
+		step, string(to), factsDigest(to, facts), record, set(from), set(without(from, to)), summary, listed,
+	}}, err
+}
+
+// Fail records that a step failed; a final failure moves the ticket to FAILED: Illegal.
+func (s *Store) Fail(flow *Flow, step, why string, final bool) (ClaimWrite, error) {
+	record, err := encode(Failure{Step: step, Error: why, Final: final, At: time.Now().Round(time.Millisecond).UTC()})
+	w, from := ClaimWrite{Refusal{Event: "failure", Step: step}, failureScript, nil}, flow.open()
+	if final {
+		w.Event, w.To, from = "failed", Failed, flow.failable()
+	}
+	w.more = []any{step, record, flag(final), set(from), why}
+	return w, err
+}
+
+// Finish moves the ticket to FINISHED and ends the claim; in NOTIFYING it ends the claim only: Illegal.
+func (s *Store) Finish(flow *Flow, summary string) ClaimWrite {
+	return ClaimWrite{Refusal{Event: "finished", To: Finished}, finishScript, []any{set(flow.from(FinishCall, Finished)), summary}}
+}
+
+// WriteClaim runs a fenced write.
+func (s *Store) WriteClaim(ctx context.Context, id TicketID, by Writer, w ClaimWrite) (Written, error) {
+	refused, err := s.refused(by, w)
+	if err != nil {
+		return Written{}, err
+	}
+	told := audit.Event{Kind: audit.Kind(w.Event), Token: by.Token, Agent: by.Agent, Step: w.Step, To: string(w.To)}
+	return s.writeTicket(ctx, w.script, id, by, refused, told, append([]any{by.Number}, w.more...)...)
+}
+
+// Refuse records a claim's write that the daemon refuses by itself, like one that Redis refused.
+func (s *Store) Refuse(ctx context.Context, id TicketID, by Writer, w ClaimWrite, why string) error {
+	refused, err := s.refused(by, w)
+	if err == nil {
+		_, err = s.run(ctx, refuseScript, id, by, refused, why)
+	}
+	return err
+}
+
+func (s *Store) refused(by Writer, w ClaimWrite) (string, error) {
+	w.Token, w.Host, w.Agent = by.Token, s.c.Host, by.Agent
+	return encode(w.Refusal)
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package store
+
+import (
+	"fmt"
+	"slices"
+)
+
+// State is a state of a flow.
+type State string
+
+// The states of the flow asset-inference.
+const (
+	Init          State = "INIT"
+	AssetOnline   State = "ASSET_ONLINE"
+	AssetOffline  State = "ASSET_OFFLINE"
+	VulnCheckDone State = "VULN_CHECK_DONE"
+	HighRiskFound State = "HIGH_RISK_FOUND"
+	Notifying     State = "NOTIFYING"
+	Notified      State = "NOTIFIED"
+	Finished      State = "FINISHED"
+	Failed        State = "FAILED"
+)
+
+// The names of the two calls that stand beside the steps in Next.
+const (
+	NotifyCall = "notify"
+	FinishCall = "finish"
+)
+
+// DefaultFlow is the flow of a claim that names none.
+const DefaultFlow = "asset-inference"
+
+// Flow is the state machine that a ticket follows. Its arrows are what agents may do; NOTIFYING is left by delivery alone,
+// which no arrow shows.
+type Flow struct {
+	Name     string
+	Initial  State
+	Terminal []State
+	arrows   []arrow
+}
+
+type arrow struct {
+	from State
+	by   string // a step, or notify or finish
+	to   State
+}
+
+// AssetInference is the built-in flow.
+var AssetInference = &Flow{
+	Name:     DefaultFlow,
+	Initial:  Init,
+	Terminal: []State{Finished, Failed},
+	arrows: []arrow{
+		{Init, "online", AssetOnline},
+		{Init, "online", AssetOffline},
+		{AssetOffline, "online", AssetOnline},
+		{AssetOffline, FinishCall, Finished},
+		{AssetOnline, "vuln", VulnCheckDone},
+		{VulnCheckDone, "intel", VulnCheckDone},
+		{VulnCheckDone, "assess", HighRiskFound},
+		{VulnCheckDone, "assess", Finished},
+		{VulnCheckDone, FinishCall, Finished},
+		{HighRiskFound, NotifyCall, Notifying},
+		{Notifying, FinishCall, Finished},
+		{Notified, FinishCall, Finished},
+	},
+}
+
+// Next is one thing that may come next: a step with the states it may lead to, or notify or finish.
+type Next struct {
+	Step   string
+	States []State
+}
+
+// LookupFlow returns a flow by name, the built-in one for "", or ErrUnknownFlow.
+func LookupFlow(name string) (*Flow, error) {
+	if name == "" || name == DefaultFlow {
+		return AssetInference, nil
+	}
+	return nil, fmt.Errorf("%w: the only flow is %s", ErrUnknownFlow, DefaultFlow)
+}
+
+// Next is what may come next in a state, in the order of the flow.
+func (f *Flow) Next(from State) []Next {
+	next := []Next{}
+	for _, a := range f.arrows {
+		if a.from != from {
+			continue
+		}
+		if n := len(next); n > 0 && next[n-1].Step == a.by {
+			next[n-1].States = append(next[n-1].States, a.to)
+			continue
+		}
+		next = append(next, Next{a.by, []State{a.to}})
+	}
+	return next
+}
+
+// Steps are the names of the steps, without notify and finish.
+func (f *Flow) Steps() []string {
+	var steps []string
+	for _, a := range f.arrows {
+		if a.by != NotifyCall && a.by != FinishCall && !slices.Contains(steps, a.by) {
+			steps = append(steps, a.by)
+		}
+	}
+	return steps
+}
+
+// CheckStep is nil for a step of the flow; more are other names that are good too.
+func (f *Flow) CheckStep(step string, more ...string) error {
+	known := append(f.Steps(), more...)
+	if slices.Contains(known, step) {
+		return nil
+	}
+	return &UnknownStepError{f.Name, known}
+}
+
+// from lists the states from which an arrow by that name leads to a state.
+func (f *Flow) from(by string, to State) []State {
+	var set []State
+	for _, a := range f.arrows {
+		if a.by == by && a.to == to {
+			set = append(set, a.from)
+		}
+	}
+	return set
+}
+
+// Final reports whether nothing is left to be done in a state.
+func (f *Flow) Final(s State) bool { return slices.Contains(f.Terminal, s) }
+
+// failable are the states from which a final failure leads to FAILED: all but the terminal ones and NOTIFYING.
+func (f *Flow) failable() []State {
+	var set []State
+	for _, s := range f.open() {
+		if s != Notifying {
+			set = append(set, s)
+		}
+	}
+	return set
+}
+
+// open are the states that are not terminal.
+func (f *Flow) open() []State {
+	set := []State{Notified}
+	for _, a := range f.arrows {
+		if !slices.Contains(set, a.from) {
+			set = append(set, a.from)
+		}
+	}
+	return set
+}
+
+func without(states []State, one State) []State {
+	return slices.DeleteFunc(slices.Clone(states), func(s State) bool { return s == one })
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package store
+
+import "strconv"
+
+// Keys makes the names of all keys below a prefix; docs/schema.md says what stands in each. Those of an asset share one hash tag, so
+// that on Cluster they are in one slot and a script may touch them together.
+type Keys struct{ prefix string }
+
+func (k Keys) asset(a Asset, rest string) string { return k.prefix + ":{" + a.Enc() + "}:" + rest }
+
+// Lock is the key of an asset's lock.
+func (k Keys) Lock(a Asset) string { return k.asset(a, "lock") }
+
+// Grant is the key of an asset's newest grant.
+func (k Keys) Grant(a Asset) string { return k.asset(a, "grant") }
+
+// Tickets is the key of the list of an asset's tickets.
+func (k Keys) Tickets(a Asset) string { return k.asset(a, "tickets") }
+
+// Ticket is the key of a ticket's hash.
+func (k Keys) Ticket(id TicketID) string { return k.asset(id.Asset, "ticket:"+id.Task) }
+
+// Log is the key of a ticket's accepted writes.
+func (k Keys) Log(id TicketID) string { return k.asset(id.Asset, "log:"+id.Task) }
+
+// Refused is the key of a ticket's refused writes.
+func (k Keys) Refused(id TicketID) string { return k.asset(id.Asset, "refused:"+id.Task) }
+
+// all is the KEYS of every script, as lua/common.lua names them.
+func (k Keys) all(id TicketID) []string {
+	of := k.asset(id.Asset, "")
+	return []string{of + "lock", of + "grant", of + "ticket:" + id.Task, of + "log:" + id.Task, of + "refused:" + id.Task, of + "tickets"}
+}
+
+// Index is the key of the list of all tickets.
+func (k Keys) Index() string { return k.prefix + ":tickets" }
+
+// Undelivered is the key of the tickets that a daemon answers for.
+func (k Keys) Undelivered(daemon string) string { return k.prefix + ":undelivered:" + daemon }
+
+// Hosts is the key of the daemons that there are.
+func (k Keys) Hosts() string { return k.prefix + ":hosts" }
+
+// Host is the key of a daemon's sign of life.
+func (k Keys) Host(daemon string) string { return k.prefix + ":host:" + daemon }
+
+// Incarnation is the key of the incarnation of a master's data; the number makes it land there.
+func (k Keys) Incarnation(n int) string { return k.Incarnations() + strconv.Itoa(n) }
+
+// Incarnations is how those keys begin.
+func (k Keys) Incarnations() string { return k.prefix + ":store:" }
+
+// Assets is how the keys of assets begin.
+func (k Keys) Assets() string { return k.prefix + ":{" }
+
+func (k Keys) walk() string     { return k.prefix + ":walk" }
+func (k Keys) released() string { return k.prefix + ":released" }

@@ -1,0 +1,14 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Copyright The Picket Authors
+--
+-- Stands before step, failure, notify and finish, after common.
+-- NUMBER is that of the write: those of one claim grow.
+
+local NUMBER = tonumber(ARGV[11])
+local WRITE = NONCE .. '/' .. ARGV[11]
+
+-- passed: has this claim written something newer since? Then this is a copy of a call that has ended, and comes late.
+local function passed(last)
+  local number = last and string.sub(last, 1, #NONCE + 1) == NONCE .. '/' and tonumber(string.sub(last, #NONCE + 2))
+  return number and number > NUMBER
+end

@@ -1,0 +1,31 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Copyright The Picket Authors
+--
+-- failure: a step that did not succeed. A final one moves the ticket to FAILED.
+-- RECORD is JSON without the count, FINAL '1' if it is, FROM the states in which it is allowed.
+-- Reply {OK, ticket, from} (a replay too)  {STALE}  {ILLEGAL, ticket}  {GONE} a copy that comes late
+
+local STEP, RECORD, FINAL, FROM, ERROR = unpack(ARGV, 12)
+
+if not newest() then
+  refuse('STALE_TOKEN')
+  return {STALE}
+end
+local t = redis.call('HMGET', TICKET, 'state', 'last_write', 'failure_step', 'failure_count')
+local state = t[1]
+if passed(t[2]) then
+  return {GONE}
+elseif t[2] == WRITE then
+  return {OK, redis.call('HGETALL', TICKET), came(TOKEN, 'failure', 'failed')}
+end
+if not within(FROM, state) then
+  refuse('ILLEGAL_TRANSITION')
+  return {ILLEGAL, redis.call('HGETALL', TICKET)}
+end
+local count = t[3] == STEP and tonumber(t[4]) + 1 or 1
+local to = FINAL == '1' and FAILED or state
+redis.call('HSET', TICKET, 'state', to, 'last_write', WRITE, 'failure', RECORD, 'failure_step', STEP, 'failure_count', count)
+event(TICKET, LOG, to == FAILED and 'failed' or 'failure', state, to, 'step', STEP, 'token', TOKEN, 'host', HOST,
+  'agent', AGENT, 'reason', ERROR)
+touch(to)
+return {OK, redis.call('HGETALL', TICKET), state}

@@ -1,0 +1,34 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Copyright The Picket Authors
+--
+-- finish: the ticket becomes FINISHED and the claim ends, in one. In NOTIFYING the claim ends only.
+-- FROM are the states from which the flow leads to FINISHED by finish.
+-- Reply {OK, ticket, from} (a replay too)  {STALE}  {ILLEGAL, ticket}  {GONE} a copy that comes late
+
+local FROM, SUMMARY = unpack(ARGV, 12)
+
+local t = redis.call('HMGET', TICKET, 'state', 'finish_claim', 'last_write')
+local state = t[1]
+if t[2] == NONCE then
+  return {OK, redis.call('HGETALL', TICKET), came(TOKEN, 'finished', 'released')}
+end
+if not newest() then
+  refuse('STALE_TOKEN')
+  return {STALE}
+end
+if passed(t[3]) then
+  return {GONE}
+end
+if state ~= FINISHED and not within(FROM, state) then
+  refuse('ILLEGAL_TRANSITION')
+  return {ILLEGAL, redis.call('HGETALL', TICKET)}
+end
+local to = state == NOTIFYING and state or FINISHED
+redis.call('HSET', TICKET, 'state', to, 'ended_claim', NONCE, 'finish_claim', NONCE)
+if SUMMARY ~= '' then
+  redis.call('HSET', TICKET, 'summary', SUMMARY)
+end
+event(TICKET, LOG, to ~= state and 'finished' or 'released', state, to, 'token', TOKEN, 'host', HOST, 'agent', AGENT)
+touch(to)
+free()
+return {OK, redis.call('HGETALL', TICKET), state}

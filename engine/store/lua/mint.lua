@@ -1,0 +1,63 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Copyright The Picket Authors
+--
+-- mint: the grant of a claim whose lock was just taken, its fencing token, and the ticket, made if it is new. (G3)
+-- TOKEN is the highest that this daemon has seen, LIFE that of a grant, ms.
+-- Reply {OK, ticket, from, token, task, token, host and agent of the claim before if it ended without a script, '1' if its ticket
+--       was finished} (a replay without what comes after the first token)  {GONE} the lock is not this claim's  {MISMATCH} the ticket follows another flow
+--       {TERMINAL, ticket} nothing is left to be done
+
+local FLOW, INITIAL, ASSET, LIFE = unpack(ARGV, 11)
+
+if redis.call('GET', LOCK) ~= NONCE then
+  return {GONE}
+end
+local g = redis.call('HMGET', GRANT, 'token', 'nonce', 'ticket', 'host', 'agent')
+if g[2] == NONCE then
+  return {OK, redis.call('HGETALL', TICKET), came(g[1], 'claimed'), tonumber(g[1])}
+end
+local t = redis.call('HMGET', TICKET, 'state', 'flow')
+local state = t[1]
+if state and t[2] ~= FLOW then
+  return {MISMATCH}
+end
+if terminal(state) then
+  return {TERMINAL, redis.call('HGETALL', TICKET)}
+end
+
+local token = next_token(g[1])
+redis.call('HSET', GRANT, 'token', token, 'nonce', NONCE, 'ticket', ID, 'host', HOST, 'agent', AGENT, 'at', NOW)
+redis.call('HDEL', GRANT, 'forced', 'broken_claim')
+redis.call('PEXPIRE', GRANT, LIFE)
+
+-- The claim before this one may have ended without a script: by expiry. Its ticket is told, and is finished if NOTIFIED.
+local before = g[3] and string.match(g[3], '([^/]*)$')
+local ended, finished = '', ''
+if before then
+  local ticket, log, refused = of(before)
+  local b = redis.call('HMGET', ticket, 'state', 'ended_claim')
+  if b[1] and b[2] ~= g[2] then
+    event(ticket, log, 'lost', b[1], b[1], 'token', g[1], 'host', g[4], 'agent', g[5], 'reason', 'expired')
+    redis.call('HSET', ticket, 'ended_claim', g[2])
+    ended = before
+  end
+  if b[1] == NOTIFIED and before ~= TASK then
+    redis.call('HSET', ticket, 'state', FINISHED)
+    event(ticket, log, 'finished', NOTIFIED, FINISHED, 'token', token, 'host', HOST, 'agent', AGENT)
+    live(ticket, log, refused, FINISHED)
+    finished = '1'
+  end
+end
+
+local from = state or ''
+if not state then
+  state = INITIAL
+  redis.call('DEL', LOG, REFUSED)
+  redis.call('HSET', TICKET, 'asset', ASSET, 'task', TASK, 'flow', FLOW, 'state', state, 'run', '1',
+    'created_at', NOW)
+end
+redis.call('HSET', TICKET, 'token', token)
+event(TICKET, LOG, 'claimed', from, state, 'token', token, 'host', HOST, 'agent', AGENT)
+touch(state)
+return {OK, redis.call('HGETALL', TICKET), from, tonumber(token), before or '', ended ~= '' and g[1] or '', g[4] or '',
+  g[5] or '', finished}

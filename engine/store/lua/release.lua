@@ -1,0 +1,28 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Copyright The Picket Authors
+--
+-- release: the claim ends, the ticket stays as it is, but that NOTIFIED becomes FINISHED. Needs no newest grant: it frees the
+-- caller's lock and no other.
+-- EVENT is released or lost.
+-- Reply {OK, from, to} (a replay too); both are '' if nothing was written to the ticket
+
+local EVENT, REASON = unpack(ARGV, 11)
+
+free()
+local t = redis.call('HMGET', TICKET, 'state', 'ended_claim')
+local state = t[1]
+if state and t[2] == NONCE then
+  return {OK, came(TOKEN, EVENT), state}
+elseif not state or not newest() then
+  return {OK, '', ''}
+end
+local from = state
+redis.call('HSET', TICKET, 'ended_claim', NONCE)
+event(TICKET, LOG, EVENT, state, state, 'token', TOKEN, 'host', HOST, 'agent', AGENT, 'reason', REASON)
+if state == NOTIFIED then
+  state = FINISHED
+  redis.call('HSET', TICKET, 'state', state)
+  event(TICKET, LOG, 'finished', NOTIFIED, state, 'token', TOKEN, 'host', HOST, 'agent', AGENT)
+end
+touch(state)
+return {OK, from, state}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var incarnationScript = newScript("incarnation")
+
+// keysMost bounds the search for a key on each master. A Cluster has 16,384 slots; one of them is missed by so many keys with a
+// probability of 2 %, and then a master that has no other is not watched.
+const keysMost = 1 << 16
+
+// Master is a server that takes writes.
+type Master struct {
+	Addr   string // empty when there is only one
+	client redis.Cmdable
+}
+
+// Time is what its clock says.
+func (m Master) Time(ctx context.Context) (time.Time, error) { return m.client.Time(ctx).Result() }
+
+// Fullness is how much of its maxmemory it uses, without one of its host's memory, from 0 to 1 and above; 0 when that cannot be known.
+func (m Master) Fullness(ctx context.Context) float64 {
+	info, err := m.client.Info(ctx, "memory").Result()
+	if err != nil {
+		return 0
+	}
+	used, most := infoNumber(info, "used_memory"), infoNumber(info, "maxmemory")
+	if most == 0 {
+		most = infoNumber(info, "total_system_memory")
+	}
+	if most == 0 {
+		return 0
+	}
+	return float64(used) / float64(most)
+}
+
+// infoNumber is a field of what INFO answered, or 0.
+func infoNumber(info, field string) int64 {
+	for line := range strings.Lines(info) {
+		if value, ok := strings.CutPrefix(line, field+":"); ok {
+			return number(strings.TrimSpace(value))
+		}
+	}
+	return 0
+}
+
+// Masters are those of a Cluster by address, or the one that there is. Errors: Redis' own.
+func (s *Store) Masters(ctx context.Context) ([]Master, error) {
+	cluster, ok := s.c.Redis.(*redis.ClusterClient)
+	if !ok {
+		return []Master{{"", s.c.Redis}}, nil
+	}
+	var mu sync.Mutex
+	var all []Master
+	err := cluster.ForEachMaster(ctx, func(_ context.Context, c *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, Master{c.Options().Addr, c})
+		return nil
+	})
+	slices.SortFunc(all, func(a, b Master) int { return cmp.Compare(a.Addr, b.Addr) })
+	return all, err
+}
+
+// IncarnationKeys names one key for each master: the first that lands there. All daemons find the same.
+func (s *Store) IncarnationKeys(ctx context.Context, masters []Master) ([]string, error) {
+	cluster, ok := s.c.Redis.(*redis.ClusterClient)
+	if !ok {
+		return []string{s.Keys.Incarnation(0)}, nil
+	}
+	missing := map[string]bool{}
+	for _, m := range masters {
+		missing[m.Addr] = true
+	}
+	var keys []string
+	for n := 0; n < keysMost && len(missing) > 0; n++ {
+		node, err := cluster.MasterForKey(ctx, s.Keys.Incarnation(n))
+		if err != nil {
+			return nil, err
+		}
+		if addr := node.Options().Addr; missing[addr] {
+			delete(missing, addr)
+			keys = append(keys, s.Keys.Incarnation(n))
+		}
+	}
+	return keys, nil
+}
+
+// MakeIncarnation makes an incarnation unless it is there, and answers what it is. It is a write that changes nothing where it is there.
+func (s *Store) MakeIncarnation(ctx context.Context, key, fresh string) (string, error) {
+	return incarnationScript.Run(ctx, s.c.Redis, []string{key}, fresh).Text()
+}
+
+// Incarnation is what stands under a key, made if it is missing.
+func (s *Store) Incarnation(ctx context.Context, key, fresh string) (string, error) {
+	value, err := s.c.Redis.Get(ctx, key).Result()
+	if errors.Is(err, redis.Nil) {
+		return s.MakeIncarnation(ctx, key, fresh)
+	}
+	return value, err
+}

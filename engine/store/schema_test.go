@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package store
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// rows are the tables of docs/schema.md by heading: what their first column names, and by whom it is written.
+func rows(t *testing.T) map[string]map[string][]string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/schema.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, heading := map[string]map[string][]string{}, ""
+	for line := range strings.Lines(string(page)) {
+		if title, ok := strings.CutPrefix(strings.TrimSpace(line), "## "); ok {
+			heading = title
+			tables[heading] = map[string][]string{}
+		}
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if field, ok := strings.CutPrefix(strings.TrimSpace(cells[0]), "`"); ok && heading != "" {
+			tables[heading][strings.TrimSuffix(field, "`")] = strings.Split(strings.TrimSpace(cells[len(cells)-1]), ", ")
+		}
+	}
+	return tables
+}
+
+// calls finds the arguments of each call of a function in Lua, however it is broken into lines.
+func calls(source, name string) (all [][]string) {
+	for rest := source; ; {
+		i := strings.Index(rest, name+"(")
+		if i < 0 {
+			return all
+		}
+		rest = rest[i+len(name)+1:]
+		depth, quoted, from := 0, false, 0
+		var args []string
+	call:
+		for j := 0; ; j++ {
+			switch c := rest[j]; {
+			case c == '\'':
+				quoted = !quoted
+			case quoted:
+			case c == '(' || c == '{':
+				depth++
+			case depth > 0 && (c == ')' || c == '}'):
+				depth--
+			case depth == 0 && (c == ',' || c == ')'):
+				args = append(args, strings.Join(strings.Fields(rest[from:j]), " "))
+				if from = j + 1; c == ')' {
+					break call
+				}
+			}
+		}
+		all = append(all, args)
+	}
+}
+
+var (
+	literal = regexp.MustCompile(`^'([a-z_.]+)'$`)
+	joined  = regexp.MustCompile(`^'([a-z_]+\.)' \.\. (\w+)$`)
+	ofField = regexp.MustCompile(`^field\('([a-z_]+)'\)$`)
+)
+
+// fieldOf is the row of the schema that an expression in Lua names.
+func fieldOf(expression string) (string, bool) {
+	if m := literal.FindStringSubmatch(expression); m != nil {
+		return m[1], true
+	}
+	if m := ofField.FindStringSubmatch(expression); m != nil {
+		return m[1] + ".CHANNEL", true
+	}
+	if m := joined.FindStringSubmatch(expression); m != nil {
+		of := map[string]string{"STEP": "STEP", "step": "STEP", "name": "CHANNEL", "channel": "CHANNEL"}[m[2]]
+		if m[1] == "brief." {
+			of = "STEPS"
+		}
+		return m[1] + of, of != ""
+	}
+	return "", false
+}
+
+// written are the fields that a script writes into hashes, by the name of the hash, and those of events.
+func written(t *testing.T, file, source string) (hashes map[string][]string, events []string) {
+	t.Helper()
+	hashes = map[string][]string{}
+	note := func(hash, expression string) {
+		field, ok := fieldOf(expression)
+		if expression == "field(name)" { // outcome's receipt, called with each
+			hashes[hash] = append(hashes[hash], "receipt.CHANNEL", "receipt_before.CHANNEL")
+			return
+		}
+		if !ok {
+			t.Errorf("%s writes the field %s, which this test cannot read: name it plainly", file, expression)
+		}
+		hashes[hash] = append(hashes[hash], field)
+	}
+	for _, call := range slices.Concat(calls(source, "redis.call"), calls(source, "redis.pcall")) {
+		switch command := call[0]; command {
+		case "'HSET'":
+			for i := 2; i < len(call); i += 2 {
+				note(strings.ToUpper(call[1]), call[i])
+			}
+		case "'HSETNX'", "'HINCRBY'":
+			note(strings.ToUpper(call[1]), call[2])
+		case "'XADD'":
+			for i := 3; i < len(call) && call[i] != "..."; i += 2 {
+				field, _ := fieldOf(call[i])
+				events = append(events, field)
+			}
+		}
+	}
+	for _, call := range calls(source, "event") {
+		for i := 5; i < len(call) && call[i] != "..."; i += 2 {
+			field, _ := fieldOf(call[i])
+			events = append(events, field)
+		}
+	}
+	return hashes, events
+}
+
+// TestSchemaIsWhatTheScriptsWrite: each field that a script writes is a row of docs/schema.md that names the script, and each row is
+// written so.
+func TestSchemaIsWhatTheScriptsWrite(t *testing.T) {
+	t.Parallel()
+	tables := rows(t)
+	ticket, grant, event, sign := tables["The ticket"], tables["The grant"], tables["An event of the log"], tables["A sign of life"]
+	// What stands before scripts writes in their name.
+	writers := map[string][]string{
+		"common": {"every event", "break", "reopen", "step", "notify"}, "end_notifying": {"attempt", "outcome", "resolve"},
+	}
+	seen := map[string]bool{}
+	files, err := lua.ReadDir("lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		b, _ := lua.ReadFile("lua/" + file.Name())
+		name := strings.TrimSuffix(file.Name(), ".lua")
+		by := writers[name]
+		if by == nil {
+			by = []string{name}
+		}
+		hashes, events := written(t, name, string(b))
+		for hash, fields := range hashes {
+			table := map[string]map[string][]string{"TICKET": ticket, "GRANT": grant, "HOST": sign}[hash]
+			for _, field := range fields {
+				writers, known := table[field]
+				if !known {
+					t.Errorf("%s writes %s of the %s, which docs/schema.md does not know", name, field, strings.ToLower(hash))
+				} else if hash != "HOST" && !slices.ContainsFunc(by, func(w string) bool { return slices.Contains(writers, w) }) {
+					t.Errorf("docs/schema.md lacks that %s writes %s of the %s", name, field, strings.ToLower(hash))
+				}
+				seen[hash+field] = true
+			}
+		}
+		for _, field := range events {
+			if event[field] == nil {
+				t.Errorf("%s writes %q into an event, which docs/schema.md does not know", name, field)
+			}
+			seen["LOG"+field] = true
+		}
+	}
+	for hash, table := range map[string]map[string][]string{"TICKET": ticket, "GRANT": grant, "HOST": sign, "LOG": event} {
+		for _, field := range slices.Sorted(maps.Keys(table)) {
+			if !seen[hash+field] {
+				t.Errorf("docs/schema.md has %s of the %s, which no script writes", field, strings.ToLower(hash))
+			}
+		}
+	}
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package store
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed lua
+var lua embed.FS
+
+// script is a Lua script with its name for the metrics, which is that of its file and of the Go function that runs it.
+type script struct {
+	name string
+	*redis.Script
+}
+
+// scripts are all of them.
+var scripts []script
+
+// newScript reads lua/NAME.lua, with these files of that folder before it. One that begins with common gets what both sides must
+// agree upon, too.
+func newScript(name string, before ...string) script {
+	var source strings.Builder
+	if len(before) > 0 {
+		source.WriteString(agreed())
+	}
+	for _, file := range append(before, name) {
+		b, err := lua.ReadFile("lua/" + file + ".lua")
+		if err != nil {
+			panic(err) // it is compiled in
+		}
+		source.Write(b)
+		source.WriteByte('\n')
+	}
+	s := script{name, redis.NewScript(source.String())}
+	scripts = append(scripts, s)
+	return s
+}
+
+// Scripts are all scripts by name, for who watches what Redis is sent.
+func Scripts() map[string]*redis.Script {
+	byName := map[string]*redis.Script{}
+	for _, s := range scripts {
+		byName[s.name] = s.Script
+	}
+	return byName
+}
+
+// Code is the first element of every script's reply.
+type Code int64
+
+// The codes, as they are called in Lua: OK, REPLAYED, …
+const (
+	OK       Code = iota
+	Replayed      // it was so before
+	Stale         // a newer grant fences the writer off
+	Illegal       // the flow, or the state, does not allow it
+	Conflict      // it was recorded otherwise, or another write came between
+	Gone          // what it is about is there no more
+	Mismatch      // the ticket follows another flow, or has another intent
+	Terminal      // nothing is left to be done
+	big
+	proceed
+	busy
+	done
+	superseded
+	lost
+	park
+	moved
+)
+
+var codeNames = []string{
+	"OK", "REPLAYED", "STALE", "ILLEGAL", "CONFLICT", "GONE", "MISMATCH", "TERMINAL", "BIG", "GO", "BUSY", "DONE", "SUPERSEDED",
+	"LOST", "PARK", "MOVED",
+}
+
+// agreed is what Go and Lua call by the same name: the codes, and the states that every flow has.
+func agreed() string {
+	var b strings.Builder
+	for i, name := range codeNames {
+		fmt.Fprintf(&b, "local %s = %d\n", name, i)
+	}
+	for _, s := range []State{Notifying, Notified, Finished, Failed} {
+		fmt.Fprintf(&b, "local %s = '%s'\n", s, s)
+	}
+	return b.String()
+}
+
+// reply is a script's reply: its code and what follows it.
+type reply struct {
+	code Code
+	rest []any
+}
+
+// hash is element i as a ticket's fields and values in turn.
+func (r reply) hash(i int) Hash {
+	list, _ := r.at(i).([]any)
+	h := make(Hash, len(list)/2)
+	for j := 0; j+1 < len(list); j += 2 {
+		name, _ := list[j].(string)
+		h[name], _ = list[j+1].(string)
+	}
+	return h
+}
+
+// member is one field of the hash that element i is.
+func (r reply) member(i int, name string) string {
+	list, _ := r.at(i).([]any)
+	for j := 0; j+1 < len(list); j += 2 {
+		if list[j] == name {
+			value, _ := list[j+1].(string)
+			return value
+		}
+	}
+	return ""
+}
+
+func (r reply) text(i int) string { s, _ := r.at(i).(string); return s }
+
+func (r reply) number(i int) int64 { n, _ := r.at(i).(int64); return n }
+
+// texts is element i as a list in which nil is "".
+func (r reply) texts(i int) []string {
+	list, _ := r.at(i).([]any)
+	return textsOf(list)
+}
+
+func (r reply) at(i int) any {
+	if i >= len(r.rest) {
+		return nil
+	}
+	return r.rest[i]
+}
+
+// textsOf are values of Redis as texts, in which nil is "".
+func textsOf(list []any) []string {
+	texts := make([]string, len(list))
+	for i := range list {
+		texts[i], _ = list[i].(string)
+	}
+	return texts
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package store
+
+import (
+	"context"
+	"errors"
+
+	"github.com/picketd/picket/audit"
+)
+
+// Tell hands a record over. One that is of a call gets its caller, and is the call's only one.
+func (s *Store) Tell(ctx context.Context, a audit.Event) {
+	audit.CallerOf(ctx).Sign(&a)
+	s.c.Audit(a)
+}
+
+// teller makes of a script's reply what is recorded; a kind that is empty is not.
+type teller func(r reply, a *audit.Event)
+
+// write runs a script that writes, and has recorded what it did: once, however often it was sent. told is what is known before.
+// Errors as run.
+func (s *Store) write(ctx context.Context, sc script, id TicketID, by Writer, refused string, told audit.Event, tell teller, more ...any) (reply, error) {
+	r, err := s.run(ctx, sc, id, by, refused, more...)
+	told.Asset, told.Task = string(id.Asset), id.Task
+	if err != nil {
+		var u *UnavailableError
+		if audit.CallerOf(ctx) != nil && !(errors.As(err, &u) && u.Full) {
+			told.Kind, told.Reason = audit.Unconfirmed, err.Error()
+			s.Tell(ctx, told)
+		}
+		return r, err
+	}
+	if revision := number(r.member(0, "revision")); revision != 0 {
+		s.c.Watch.Wrote(s.Keys.Ticket(id), revision)
+	}
+	if tell(r, &told); told.Kind != "" {
+		s.Tell(ctx, told)
+	}
+	return r, nil
+}
+
+// Written is what a write did to a ticket.
+type Written struct {
+	Code Code
+	Hash // the ticket afterwards
+}
+
+// writeTicket is write for a script that answers {code, ticket, from}.
+func (s *Store) writeTicket(ctx context.Context, sc script, id TicketID, by Writer, refused string, told audit.Event, more ...any) (Written, error) {
+	r, err := s.write(ctx, sc, id, by, refused, told, tellTicket, more...)
+	return Written{r.code, r.hash(0)}, err
+}
+
+// tellTicket is for a reply {code, ticket, from}. What a write that was refused left unchanged is for the API to tell.
+func tellTicket(r reply, a *audit.Event) {
+	a.From, a.To = r.text(1), r.member(0, "state")
+	switch {
+	case r.code == Replayed && a.From == "": // else it was this very call, whose first answer was lost
+		a.Kind, a.From = audit.Replayed, a.To
+	case r.code == Replayed || r.code == OK:
+		if a.Token == 0 {
+			a.Token = number(r.member(0, "token"))
+		}
+		if a.Kind == audit.Finished && State(a.To) == Notifying {
+			a.Kind = audit.Released
+		}
+	default:
+		a.Kind = ""
+	}
+}
