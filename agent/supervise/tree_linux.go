@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -100,6 +101,8 @@ func (t *Tree) Suspend() {
 	if orphaned() {
 		return
 	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	t.Signal(unix.SIGSTOP)
 	_ = unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGSTOP) // this very thread, so that it does not run on before it stops
 	t.Signal(unix.SIGSTOP)                                    // the shell has let all of the group go on
