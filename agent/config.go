@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/picketd/picket/agent/reach"
@@ -142,6 +143,9 @@ func parseConfig(doc []byte) (c Config, lines map[string]int, problems []strict.
 	lines, problems, read = strict.Decode(doc, &c)
 	if read {
 		_, more := c.compile(lines)
+		if len(problems) > 0 { // what seems to be missing may be what could not be read
+			more = slices.DeleteFunc(more, func(p strict.Problem) bool { return p.Key == vulnTable })
+		}
 		problems = strict.Beside(problems, more)
 	}
 	return c, lines, problems, read

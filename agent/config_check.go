@@ -86,6 +86,9 @@ func (c Config) compileOnline(k *checker, p *plan) {
 	k.demand(s.Refused == reach.RefusedOffline || s.Refused == reach.RefusedOnline, "step.online.refused", "must be %q or %q", reach.RefusedOffline, reach.RefusedOnline)
 }
 
+// vulnTable is the table of the only step without a default.
+const vulnTable = "step.vuln"
+
 func (c Config) compileVuln(k *checker, p *plan) {
 	s := c.Step.Vuln
 	p.vuln = k.step("step.vuln", s.StepConfig)
@@ -94,7 +97,7 @@ func (c Config) compileVuln(k *checker, p *plan) {
 	} else if s.File != "" {
 		p.file = k.file("step.vuln.file", s.File)
 	} else if _, stands := k.lines["step.vuln.command"]; !stands {
-		k.problem("step.vuln", `needs command, such as ["nuclei", "-u", "{{.Asset}}", "-jsonl", "-silent"], or file: it is the only step without a default`)
+		k.problem(vulnTable, `needs command, such as ["nuclei", "-u", "{{.Asset}}", "-jsonl", "-silent"], or file: it is the only step without a default`)
 	}
 	if formats := findings.Formats(); s.Parse != "" && !slices.Contains(formats, s.Parse) {
 		k.problem("step.vuln.parse", "is not known: %s", strict.Suggest(s.Parse, formats))

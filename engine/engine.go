@@ -60,13 +60,16 @@ func New(c Config) (*Engine, error) {
 	c.setDefaults()
 	e := &Engine{
 		config:   c,
-		daemon:   &store.Daemon{ID: c.Outbox.ID(), Run: rand.Text(), Host: c.Host},
+		daemon:   &store.Daemon{Run: rand.Text(), Host: c.Host},
 		locks:    redsync.New(goredis.NewPool(c.Redis)),
 		renewed:  redsync.New(goredis.NewPool(c.Urgent)),
 		log:      c.Logger,
 		now:      process.Boottime,
 		trust:    newTrust(c.TTL),
 		restored: make(chan struct{}),
+	}
+	if c.Outbox != nil { // who only examines Redis has none
+		e.daemon.ID = c.Outbox.ID()
 	}
 	now := func() time.Duration { return e.now() }
 	e.draining, e.drain = context.WithCancelCause(context.Background())
