@@ -40,6 +40,8 @@ func (s *Store) Glance(ctx context.Context, asked ...Asked) ([]Hash, error) {
 
 // Stands is how a ticket stands, in short: whatever is written to it changes that.
 func (s *Store) Stands(ctx context.Context, id TicketID) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
 	v, err := s.c.Redis.HMGet(ctx, s.Keys.Ticket(id), "revision", "updated_at", "state", "intent", "owner").Result()
 	return fmt.Sprint(v...), unavailableOrNil(err)
 }
