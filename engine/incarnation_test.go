@@ -90,6 +90,7 @@ func TestAStoreThatWasLostWhileNoDaemonRanIsAnAlarm(t *testing.T) {
 	wantAlarms(t, run(""))
 	wantAlarms(t, run(""))
 	wantAlarms(t, run("{"))
+	wantAlarms(t, run(`{"picket:store:0": 1}`))
 	server.Restart()
 	wantAlarms(t, run(""), lookout.AlarmStoreReset)
 	wantAlarms(t, run(""))

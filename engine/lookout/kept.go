@@ -26,17 +26,19 @@ func recall[T any](folder, file, begin string, into map[string]T) error {
 	if folder == "" {
 		return nil
 	}
+	kept := map[string]T{} // of which a damaged file may fill some
 	b, err := os.ReadFile(filepath.Join(folder, file))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err == nil {
-		err = json.Unmarshal(b, &into)
+		err = json.Unmarshal(b, &kept)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot recall what Redis had: %s: %w", file, err)
 	}
-	maps.DeleteFunc(into, func(key string, _ T) bool { return !strings.HasPrefix(key, begin) })
+	maps.DeleteFunc(kept, func(key string, _ T) bool { return !strings.HasPrefix(key, begin) })
+	maps.Copy(into, kept)
 	return nil
 }
 
