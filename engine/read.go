@@ -36,6 +36,8 @@ func (e *Engine) Ticket(ctx context.Context, id store.TicketID) (store.Ticket, e
 // Tickets lists tickets, the one written last first, without facts: see store.Tickets. A cursor that it did not make is an
 // *InvalidError.
 func (e *Engine) Tickets(ctx context.Context, q store.TicketQuery) ([]store.Ticket, string, error) {
+	ctx, cancel := context.WithTimeout(ctx, store.CallTimeout)
+	defer cancel()
 	if err := e.weigh(ctx, store.ListWeight); err != nil {
 		return nil, "", err
 	}

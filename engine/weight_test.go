@@ -124,3 +124,20 @@ func TestTicketsAreWeighed(t *testing.T) {
 		t.Errorf("a refused call wrote something: %+v, %v", ticket, err)
 	}
 }
+
+// TestAListingWaitsForMemoryWithinItsTime: not for as long as its caller stays.
+func TestAListingWaitsForMemoryWithinItsTime(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	e := f.host("one", func(c *Config) {
+		c.Weigh = func(ctx context.Context, _ int64) error {
+			if _, limited := ctx.Deadline(); limited {
+				return context.DeadlineExceeded
+			}
+			return nil
+		}
+	})
+	if _, _, err := e.Tickets(t.Context(), store.TicketQuery{Limit: 1}); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("got %v", err)
+	}
+}
