@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Picket Authors
 
+// Package again says when something is to be tried again, and when it is to be said again.
 package again
 
 import (
+	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -42,4 +44,15 @@ func (r *Reminder) Over(what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.said, what)
+}
+
+// Backoff is the pause after try number n (from 1): first, doubled with each try up to most, of which the second half is left to
+// chance.
+func Backoff(n int, first, most time.Duration) time.Duration {
+	d := first
+	for ; n > 1 && d < most; n-- {
+		d *= 2
+	}
+	d = min(d, most)
+	return d/2 + rand.N(d/2+1)
 }

@@ -4,8 +4,10 @@
 package findings
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -65,4 +67,105 @@ func hostOf(s string) string {
 		return a.Unmap().WithZone("").String()
 	}
 	return s
+}
+
+// Finding is one vulnerability at one place.
+type Finding struct {
+	ID       string   `json:"id"`                 // the CVE where the scanner names one, else the scanner's own id
+	Severity string   `json:"severity"`           // info, low, medium, high, critical or unknown
+	CVSS     float64  `json:"cvss,omitempty"`     // a base score, 0.1 to 10; 0 when the scanner gives none
+	Title    string   `json:"title,omitempty"`    // one line
+	Package  string   `json:"package,omitempty"`  // name and version, with a space between
+	Location string   `json:"location,omitempty"` // a URL, address and port, path, or image
+	Aliases  []string `json:"aliases,omitempty"`  // its other ids: further CVEs, GHSA, a template's name
+	EPSS     float64  `json:"epss,omitempty"`     // probability of exploitation in the next 30 days, 0 to 1; 0 when not known
+	KEV      bool     `json:"kev,omitempty"`      // it is in CISA's catalogue of known exploited vulnerabilities
+	FixedIn  string   `json:"fixed_in,omitempty"` // the versions of the package that mend it, with commas between
+	URL      string   `json:"url,omitempty"`      // where more is said of it, http or https
+	Vector   string   `json:"vector,omitempty"`   // a CVSS vector that cannot be read, of a finding without a score
+
+	apart string // what tells it from others of its id and place while an output is read, see marked
+}
+
+// CVEs are those among the finding's id and aliases, in capitals, each once. These are what KEV and EPSS are asked for.
+func (f Finding) CVEs() []string {
+	var all []string
+	for _, name := range append([]string{f.ID}, f.Aliases...) {
+		if cve := cveIn(name); cve != "" && !slices.Contains(all, cve) {
+			all = append(all, cve)
+		}
+	}
+	return all
+}
+
+// Sort puts the most severe first: by severity, then those known to be exploited, then by CVSS and EPSS, and what is equal
+// in all of these by id, package, location and title.
+func Sort(list []Finding) {
+	slices.SortStableFunc(list, func(a, b Finding) int {
+		return cmp.Or(
+			cmp.Compare(rank(b.Severity), rank(a.Severity)),
+			cmp.Compare(bit(b.KEV), bit(a.KEV)),
+			cmp.Compare(b.CVSS, a.CVSS),
+			cmp.Compare(b.EPSS, a.EPSS),
+			cmp.Compare(a.ID, b.ID),
+			cmp.Compare(a.Package, b.Package),
+			cmp.Compare(a.Location, b.Location),
+			cmp.Compare(a.Title, b.Title),
+		)
+	})
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Identity is what makes a finding the same in the next scan: its id, its package, and its place without what differs each time.
+func (f Finding) Identity() string { return f.ID + "\x00" + f.Package + "\x00" + lasting(f.Location) }
+
+var (
+	// passing are the parts of a place that a scanner or a system makes up: a UUID, a digest, random characters, a time in seconds.
+	passing = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9A-Za-z]{16,}|[0-9]{10,}`)
+
+	// temporary are folders that are made for one run, and what stands directly below those in which they are made.
+	temporary = regexp.MustCompile(`(?i)((?:^|[/\\ :])(?:tmp|temp|var/folders/[^/]+/[^/]+/t)[/\\])[^/\\]+([/\\])`)
+	scratch   = regexp.MustCompile(`(?i)(^|[/\\ :])(tmp|temp)[._-]?[0-9a-z_]{5,}`)
+
+	address = regexp.MustCompile(`(?i)^([a-z][a-z0-9+.-]*://)(?:[^/?#@]*@)?([^/?#]*)([^?#]*)`)
+)
+
+// lasting is a place without what differs in each scan: the query and the fragment of an address, folders for temporary files,
+// and random parts of a name.
+func lasting(place string) string {
+	if m := address.FindStringSubmatch(place); m != nil { // it fails at the first characters of most places
+		place = strings.ToLower(m[1]+m[2]) + m[3]
+	} else if before, _, ok := strings.Cut(place, "?"); ok && strings.Contains(before, "/") {
+		place = before // an address without its scheme
+	}
+	if lower := strings.ToLower(place); strings.Contains(lower, "tmp") || strings.Contains(lower, "temp") || strings.Contains(lower, "/folders/") {
+		place = temporary.ReplaceAllString(place, "$1*$2")
+		place = scratch.ReplaceAllString(place, "$1*")
+	}
+	if !strings.ContainsAny(place, "0123456789") {
+		return place
+	}
+	return passing.ReplaceAllStringFunc(place, func(s string) string {
+		if len(s) < 36 && !madeUp(s) {
+			return s
+		}
+		return "*"
+	})
+}
+
+// madeUp says whether characters are none of a word's: there are some digits among them, or one among letters of both sizes.
+func madeUp(s string) bool {
+	digits := 0
+	for _, r := range s {
+		if r <= '9' {
+			digits++
+		}
+	}
+	return digits > 2 || digits > 0 && strings.ToLower(s) != s && strings.ToUpper(s) != s
 }

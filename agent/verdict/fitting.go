@@ -7,7 +7,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/picketd/picket/agent/findings"
 	"github.com/picketd/picket/agent/plain"
@@ -58,4 +61,70 @@ func digest(all []findings.Finding) string {
 		fmt.Fprintf(h, "%d:%s", len(id), id)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// cveSet are many CVEs in little room: by year, their numbers with ranges, as {"2021": "44228,45046-45105"}.
+type cveSet map[string]string
+
+// newCVESet makes a set of CVEs, each once. Those for which there is no room, in bytes as JSON, are counted.
+func newCVESet(ids []string, room int) (set cveSet, left int) {
+	years := map[string][]uint64{}
+	for _, id := range ids {
+		year, number, _ := strings.Cut(strings.TrimPrefix(id, "CVE-"), "-")
+		n, err := strconv.ParseUint(number, 10, 63)
+		if err != nil {
+			left++
+			continue
+		}
+		years[year] = append(years[year], n)
+	}
+	set = cveSet{}
+	for _, year := range slices.Backward(slices.Sorted(maps.Keys(years))) { // what is new is exploited more often
+		numbers := years[year]
+		slices.Sort(numbers)
+		var text strings.Builder
+		room -= len(year) + len(`"":"",`)
+		for i := 0; i < len(numbers); {
+			last := i
+			for last+1 < len(numbers) && numbers[last+1] <= numbers[last]+1 {
+				last++
+			}
+			part := fmt.Sprintf(",%04d", numbers[i])
+			if numbers[last] > numbers[i] {
+				part += fmt.Sprintf("-%04d", numbers[last])
+			}
+			if room -= len(part); room < 0 {
+				left += len(numbers) - i
+				break
+			}
+			text.WriteString(part)
+			i = last + 1
+		}
+		if text.Len() > 0 {
+			set[year] = text.String()[1:]
+		}
+	}
+	return set, left
+}
+
+// maxRange bounds what a range that somebody else has written may stand for.
+const maxRange = 1 << 20
+
+// cves are those of the set, in order.
+func (s cveSet) cves() []string {
+	var all []string
+	for _, year := range slices.Sorted(maps.Keys(s)) {
+		for part := range strings.SplitSeq(s[year], ",") {
+			first, last, isRange := strings.Cut(part, "-")
+			n, err := strconv.ParseUint(first, 10, 63)
+			m := n
+			if isRange && err == nil {
+				m, err = strconv.ParseUint(last, 10, 63)
+			}
+			for ; err == nil && n <= m && len(all) < maxRange; n++ {
+				all = append(all, fmt.Sprintf("CVE-%s-%04d", year, n))
+			}
+		}
+	}
+	return all
 }

@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
+	"github.com/picketd/picket/agent/findings"
 	"github.com/picketd/picket/agent/plain"
 )
 
@@ -68,4 +70,60 @@ func ReadOwn(r io.Reader) (Record, error) {
 	}
 	out.Summary = plain.Line(out.Summary, MaxSummary)
 	return out, nil
+}
+
+// IntelFacts are what the step intel records beside what a command of its own says.
+type IntelFacts struct {
+	KEV       bool               `json:"kev"` // one of the findings is known to be exploited
+	KEVIDs    []string           `json:"kev_ids"`
+	KEVDate   string             `json:"kev_date,omitempty"`
+	EPSS      float64            `json:"epss"` // the highest
+	EPSSID    string             `json:"epss_id,omitempty"`
+	EPSSDate  string             `json:"epss_date,omitempty"`
+	Old       []string           `json:"old,omitempty"`       // catalogues that were old
+	Unchecked *int               `json:"unchecked,omitempty"` // CVEs that could not be asked for; nil when a command does not say
+	Omitted   int                `json:"omitted,omitempty"`
+	Findings  []findings.Finding `json:"findings"` // those of vuln, with what is known of them
+
+	said Figures // what a command says of its own figures
+}
+
+// ReadIntelFacts reads what the step intel says, which a command may have written.
+func ReadIntelFacts(facts json.RawMessage) (f IntelFacts, err error) {
+	if len(facts) == 0 {
+		return f, nil
+	}
+	if err := factsForm.check(facts); err != nil {
+		return f, err
+	}
+	var m members
+	if err := json.Unmarshal(facts, &m); err != nil {
+		return f, errors.New("they are not an object")
+	}
+	said, err := readFigures(m)
+	f.KEV, f.KEVIDs, f.EPSS, f.Omitted, f.said = said.KEV, said.KEVIDs, said.EPSS, said.Omitted, said.Figures
+	const texts = "a list of texts"
+	err = cmp.Or(
+		err, toldError(facts), m.member("kev_date", &f.KEVDate, "text"), m.member("epss_id", &f.EPSSID, "text"), m.member("epss_date", &f.EPSSDate, "text"),
+		m.member("old", &f.Old, texts), m.member("unchecked", &f.Unchecked, "a whole number"),
+	)
+	switch list := m["findings"]; {
+	case err != nil:
+	case list != nil && string(list) != "null":
+		f.Findings, err = findings.Parse(PlainFindings, bytes.NewReader(facts))
+	}
+	return f, err
+}
+
+func (f IntelFacts) Sentence() string {
+	said := []string{"none is known to be exploited"}
+	if f.KEV {
+		said[0] = "known to be exploited: " + BriefList(f.KEVIDs, 3)
+	} else if f.KEVDate == "" {
+		said = nil
+	}
+	if f.EPSSID != "" {
+		said = append(said, fmt.Sprintf("EPSS up to %g (%s)", f.EPSS, f.EPSSID))
+	}
+	return strings.Join(said, ", ")
 }

@@ -7,8 +7,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -128,3 +132,68 @@ func (f AssessFacts) explain(say func(string, ...any)) {
 		say("  %s %s %s%s%s %s", one.ID, one.Severity, score, cmp.Or(one.Package, one.Location), mend, one.URL)
 	}
 }
+
+// hasDelivery says whether a notification has one of these statuses on any channel.
+func hasDelivery(t client.Ticket, statuses ...string) bool {
+	for _, d := range t.Delivery {
+		if slices.Contains(statuses, d.Status) {
+			return true
+		}
+	}
+	return false
+}
+
+// WasTold says whether there is a receipt: somebody has got the notification.
+func WasTold(t client.Ticket) bool {
+	return t.Notification != nil && hasDelivery(t, client.DeliverySent)
+}
+
+// deliveries says how it stands with each channel.
+func deliveries(t client.Ticket) string {
+	if len(t.Delivery) == 0 {
+		return "no channel"
+	}
+	var said []string
+	for _, name := range slices.Sorted(maps.Keys(t.Delivery)) {
+		d := t.Delivery[name]
+		one := name + ": " + d.Status
+		if d.Error != "" {
+			one += ": " + plain.Line(d.Error, 0)
+		}
+		said = append(said, one)
+	}
+	return strings.Join(said, "; ")
+}
+
+// WhyFailed says why a ticket is FAILED.
+func WhyFailed(t client.Ticket) string {
+	switch {
+	case t.Failure != nil:
+		return t.Failure.Step + ": " + t.Failure.Error
+	case t.Notification != nil && !WasTold(t):
+		return "people were not told (" + deliveries(t) + ")"
+	case hasDelivery(t, client.DeliveryDead):
+		return "not all were told (" + deliveries(t) + ")"
+	}
+	return cmp.Or(t.Summary, "nothing says why; picket ticket history may")
+}
+
+func plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + one + "s"
+}
+
+func num(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
+// BriefList names the first few.
+func BriefList(all []string, most int) string {
+	if len(all) <= most {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+}
+
+// TimeForm is how a time is written for people, with its zone.
+const TimeForm = "2006-01-02 15:04:05 MST"

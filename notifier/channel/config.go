@@ -6,7 +6,10 @@ package channel
 import (
 	"errors"
 	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/picketd/picket/agent/strict"
 )
@@ -71,3 +74,21 @@ type Files interface {
 
 // ErrUnread is a Files' answer about a file that cannot be looked at now, and need not be there yet. Check passes over it.
 var ErrUnread = errors.New("it is not read now")
+
+// Rate is at most N attempts in any Period.
+type Rate struct {
+	N      int
+	Period time.Duration
+}
+
+var rateForm = regexp.MustCompile(`^([1-9][0-9]{0,5})/([smh])$`)
+
+// parseRate reads a form like 20/m.
+func parseRate(s string) (r Rate, ok bool) {
+	m := rateForm.FindStringSubmatch(s)
+	if m == nil {
+		return Rate{}, false
+	}
+	n, _ := strconv.Atoi(m[1]) // its digits are few enough
+	return Rate{n, map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}[m[2]]}, true
+}

@@ -4,11 +4,19 @@
 package channel
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net/http"
 	"time"
 
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/outbox"
 )
 
@@ -77,4 +85,63 @@ func WithDetail(what, detail string) string {
 		return what
 	}
 	return what + ": " + detail
+}
+
+// keyed is a header by which a receiver recognises what it has seen.
+func keyed(key string) http.Header {
+	h := http.Header{}
+	h.Set("Idempotency-Key", `"`+key+`"`)
+	h.Set(standardwebhooks.HeaderWebhookID, webhookID(key))
+	return h
+}
+
+// webhookID is msg_ and the first half of the key's SHA-256 in hex: the same for a key on every attempt and from every host,
+// and without the dots that part a signature's text.
+func webhookID(key string) string { return "msg_" + digest(key)[:32] }
+
+// ID is what people recognise a notification by, when it reached them twice: the digits of its webhook-id. Fewer could be made to
+// agree with another notification's by whoever chooses assets and tasks.
+func ID(key string) string { return digest(key)[:32] }
+
+func digest(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:])
+}
+
+// payload is the body of webhook, exec and log, but for facts, which come last in data, to the letter.
+type payload struct {
+	Type      string      `json:"type"`
+	Timestamp time.Time   `json:"timestamp"`
+	Data      payloadData `json:"data"`
+}
+
+type payloadData struct {
+	ID       string `json:"id"`
+	Asset    string `json:"asset"`
+	Task     string `json:"task"`
+	Run      int64  `json:"run"`
+	Title    string `json:"title"`
+	Text     string `json:"text"`
+	Severity string `json:"severity"`
+}
+
+// renderJSON makes the body of m. Facts are spliced in, not encoded: an encoder would change what is signed and compared.
+func renderJSON(m Message) ([]byte, error) {
+	facts := m.Facts
+	if len(facts) == 0 {
+		facts = json.RawMessage("{}")
+	}
+	if !json.Valid(facts) || bytes.TrimLeft(facts, " \t\r\n")[0] != '{' {
+		return nil, errors.New("facts must be a JSON object")
+	}
+	b, err := plain.JSON(payload{
+		Type:      "picket.notification",
+		Timestamp: m.At.UTC(),
+		Data:      payloadData{m.Ticket, m.Asset, m.Task, m.Run, m.Title, m.Text, m.Severity},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode the message: %w", err)
+	}
+	b = append(bytes.TrimSuffix(b, []byte("}}")), `,"facts":`...)
+	return append(append(b, facts...), "}}"...), nil
 }
