@@ -4,7 +4,6 @@
 package engine
 
 import (
-	"context"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -87,28 +86,6 @@ func (c *claim) endLocked(m moment) time.Duration {
 	return min(c.trusted, c.cappedAt(), c.silentLocked(m))
 }
 
-// view is the claim at this moment.
-func (e *Engine) view(c *claim) Claim {
-	m := e.dog.at(e.now())
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	v := Claim{
-		ID: c.id, Token: c.token, Ticket: c.ticket, Status: c.status, Reason: c.reason, Since: c.since,
-		PID: c.pid, UID: c.uid, Heartbeat: c.heartbeat, MaxHold: c.maxHold, Margin: e.trust.margin,
-	}
-	if c.status == Held {
-		v.Trusted = max(c.endLocked(m)-m.now, 0)
-	}
-	return v
-}
-
-// lockTrust is how long the claim can be relied upon whatever its heartbeat.
-func (e *Engine) lockTrust(c *claim) time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return max(min(c.trusted, c.cappedAt())-e.now(), 0)
-}
-
 // lost is why the claim ended, or nil while it is held.
 func (c *claim) lost() *LostError {
 	c.mu.Lock()
@@ -123,55 +100,6 @@ func (c *claim) lost() *LostError {
 	return l
 }
 
-// conclude ends a claim, once: released by ReasonReleased, lost by every other. The first reason stands.
-func (e *Engine) conclude(c *claim, reason Reason) bool {
-	status := Lost
-	if reason == ReasonReleased {
-		status = Released
-	}
-	c.mu.Lock()
-	if c.status != Held {
-		c.mu.Unlock()
-		return false
-	}
-	c.status, c.reason = status, reason
-	c.finished = c.finished || status == Released && c.finishing
-	c.unanswered = status == Lost && (c.unanswered || c.ending)
-	unanswered := c.unanswered
-	if reason == ReasonSilent || reason == ReasonMaxHold {
-		c.freeAt = e.now() + e.trust.margin
-	}
-	close(c.ended)
-	c.mu.Unlock()
-
-	e.metrics.ended.WithLabelValues(string(reason)).Inc()
-	now := e.now()
-	forgotten := e.claims.end(c, now)
-	e.processes.remove(c)
-	for _, id := range forgotten {
-		e.journal.forget(id)
-	}
-	if kept := e.keep(c, now); status == Released {
-		<-kept // before it is answered, so that the same call answers as before after a crash too
-	}
-	switch {
-	case unanswered:
-		e.spawn(func(ctx context.Context) { e.clearUp(ctx, c) })
-	case status == Lost:
-		e.tellLost(c)
-	}
-	return true
-}
-
-// tellLost tells of a claim that was lost.
-func (e *Engine) tellLost(c *claim) {
-	reason := c.lost().Reason
-	told := c.event(audit.Lost)
-	told.Reason = string(reason)
-	e.config.Audit(told)
-	e.log.Warn("claim lost", "claim", c.id, "ticket", c.ticket.String(), "token", c.token, "reason", reason, "agent", c.agent)
-}
-
 // writer is the claim as the scripts compare it with the newest grant.
 func (c *claim) writer() store.Writer {
 	return store.Writer{Token: c.token, Nonce: c.nonce, Agent: c.agent}
@@ -180,4 +108,18 @@ func (c *claim) writer() store.Writer {
 // event is one of a kind for the audit about the claim.
 func (c *claim) event(kind audit.Kind) audit.Event {
 	return audit.Event{Kind: kind, Asset: string(c.ticket.Asset), Task: c.ticket.Task, Token: c.token, Agent: c.agent}
+}
+
+// isUnanswered reports whether a call to end the claim got no answer.
+func (c *claim) isUnanswered() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.unanswered
+}
+
+// setFinishing notes that what ends the claim next may be a finish.
+func (c *claim) setFinishing(v bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.finishing = v
 }

@@ -49,3 +49,23 @@ type Claim struct {
 	Heartbeat time.Duration // 0: none promised
 	MaxHold   time.Duration
 }
+
+// ClaimRequest asks for a claim. The durations are checked against their limits by Claim.
+type ClaimRequest struct {
+	Asset     store.Asset
+	Task      string
+	Flow      string // empty: asset-inference
+	Wait      time.Duration
+	PID       int // 0: none named
+	Heartbeat time.Duration
+	MaxHold   time.Duration
+	Request   string // the caller's own name for this request; empty: it has none
+	Peer      Peer
+}
+
+// ClaimResult is a granted claim, or, when Claim is nil, a terminal ticket that needs none.
+type ClaimResult struct {
+	Claim  *Claim
+	Ticket store.Ticket
+	Next   []store.Next
+}

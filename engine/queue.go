@@ -123,14 +123,3 @@ func (q *queue) notify(a store.Asset) {
 		}
 	}
 }
-
-// hear wakes the first waiter of every asset whose release is published, and looks at once after a claim of this host on it: an
-// administrator may have ended it on another.
-func (e *Engine) hear(ctx context.Context) {
-	e.store.HearReleases(ctx, func(a store.Asset) {
-		e.queue.notify(a)
-		for _, c := range e.claims.of(a) {
-			e.dog.hurry(c)
-		}
-	})
-}

@@ -5,7 +5,6 @@ package engine
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,9 +21,6 @@ const (
 	rememberFor  = 10 * time.Minute
 	rememberMost = 20_000
 )
-
-// noteShare is which part of a heartbeat may pass until a further sign of life is written into the journal.
-const noteShare = 10
 
 // registry knows the claims of this daemon: those that are held, and for a while those that ended.
 type registry struct {
@@ -225,130 +221,4 @@ func (r *registry) of(a store.Asset) []*claim {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Collect(maps.Keys(r.byAsset[a]))
-}
-
-// MostClaims is how many claims the user has that has the most, those that are being made too.
-func (e *Engine) MostClaims() int { return e.claims.most() }
-
-// Held is how many claims are held.
-func (e *Engine) Held() (n int) {
-	e.claims.mu.Lock()
-	defer e.claims.mu.Unlock()
-	for _, held := range e.claims.byAsset {
-		n += len(held)
-	}
-	return n
-}
-
-// Claims returns the held claims of uid, or of everybody for root (0), oldest first.
-func (e *Engine) Claims(uid uint32) []Claim {
-	list := []Claim{}
-	for _, c := range e.claims.held(uid) {
-		list = append(list, e.view(c))
-	}
-	return list
-}
-
-// GetClaim returns a claim of uid (root: anyone's). Of another's it says ErrForbidden, of an unknown one ErrClaimNotFound.
-func (e *Engine) GetClaim(id string, uid uint32) (Claim, error) {
-	c, err := e.claims.get(id, uid)
-	if err != nil {
-		return Claim{}, err
-	}
-	e.expire(c)
-	return e.view(c), nil
-}
-
-// WatchClaim returns the claim when its status is or becomes other than held, at latest after min(wait, TTL/3) with the
-// trust that is left then.
-func (e *Engine) WatchClaim(ctx context.Context, id string, uid uint32, wait time.Duration) (Claim, error) {
-	c, err := e.claims.get(id, uid)
-	if err != nil {
-		return Claim{}, err
-	}
-	timer := time.NewTimer(min(wait, e.config.TTL/3))
-	defer timer.Stop()
-	select {
-	case <-c.ended:
-	case <-timer.C:
-	case <-e.draining.Done():
-	case <-ctx.Done():
-		if !e.Draining() {
-			return Claim{}, context.Cause(ctx)
-		}
-	}
-	e.expire(c)
-	v := e.view(c)
-	if e.Draining() && v.Status == Held { // the caller asks the next run, and until that serves nothing is silence
-		v.Trusted = e.lockTrust(c)
-	}
-	return v, nil
-}
-
-// Heartbeat counts as a sign of life. Errors: as GetClaim, and *LostError when the claim ended. The other calls on a claim
-// count too.
-func (e *Engine) Heartbeat(_ context.Context, id string, uid uint32) (Claim, error) {
-	c, err := e.claims.get(id, uid)
-	if err != nil {
-		return Claim{}, err
-	}
-	if err := e.alive(c); err != nil {
-		return Claim{}, err
-	}
-	return e.view(c), nil
-}
-
-// alive notes a sign of life, or says why the claim ended.
-func (e *Engine) alive(c *claim) error {
-	e.expire(c)
-	if lost := c.lost(); lost != nil {
-		return lost
-	}
-	m := e.dog.at(e.now())
-	c.mu.Lock()
-	c.sign = m.clock
-	note := c.heartbeat > 0 && m.now-c.noted > c.heartbeat/noteShare
-	if note {
-		c.noted = m.now
-	}
-	c.mu.Unlock()
-	if note {
-		e.keep(c, m.now)
-	}
-	return nil
-}
-
-// calling says that a call of the agent on the claim is under way until end is called, and that it is not silent meanwhile.
-func (e *Engine) calling(c *claim) (end func()) {
-	if c.heartbeat == 0 {
-		return func() {}
-	}
-	c.mu.Lock()
-	c.calls++
-	c.mu.Unlock()
-	return func() {
-		m := e.dog.at(e.now())
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.calls--
-		c.sign = m.clock
-	}
-}
-
-// expire ends a claim whose trust or time has run out, before anyone relies on it: after a freeze the watchdog may come second.
-func (e *Engine) expire(c *claim) {
-	now := e.now()
-	c.mu.Lock()
-	reason := Reason("")
-	switch {
-	case c.status != Held:
-	case now >= c.trusted:
-		reason = ReasonExpired
-	case now >= c.cappedAt():
-		reason = ReasonMaxHold
-	}
-	c.mu.Unlock()
-	if reason != "" {
-		e.conclude(c, reason)
-	}
 }

@@ -93,17 +93,3 @@ func (e *Engine) clearUp(ctx context.Context, c *claim) {
 	}
 	e.noteEnd(c, false)
 }
-
-// isUnanswered reports whether a call to end the claim got no answer.
-func (c *claim) isUnanswered() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.unanswered
-}
-
-// setFinishing notes that what ends the claim next may be a finish.
-func (c *claim) setFinishing(v bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.finishing = v
-}

@@ -244,13 +244,3 @@ func (e *Engine) written(c *claim, w store.Written, conflict error) (WriteResult
 	}
 	return WriteResult{}, errors.New("cannot tell what Redis answered")
 }
-
-// holding is this daemon's own claim as a ticket's holder.
-func (e *Engine) holding(c *claim) *store.Holder {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return &store.Holder{
-		Host: e.daemon.Host, PID: c.caller, UID: c.uid, Task: c.ticket.Task, Since: c.since,
-		Remaining: max(c.trusted+e.trust.margin-e.now(), 0),
-	}
-}

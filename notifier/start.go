@@ -178,3 +178,17 @@ func (n *Notifier) Test(ctx context.Context, name, severity string) (Trial, erro
 	t.Result.Error = plain.Line(t.Result.Error, channel.MaxError)
 	return t, nil
 }
+
+// work looks at what waits in a lane until nothing does.
+func (n *Notifier) work(l *lane) {
+	for e, ok := n.take(l); ok; e, ok = n.take(l) {
+		k := e.key()
+		again := n.look(l.gate, e, k)
+		n.mu.Lock()
+		delete(n.known, k) // first: a look that comes while it is known passes over it
+		if !again.IsZero() {
+			n.wakeAtLocked(again)
+		}
+		n.mu.Unlock()
+	}
+}

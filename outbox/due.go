@@ -8,14 +8,6 @@ import (
 	"time"
 )
 
-// Due is a channel that is to be looked at: one of a sendable intent that is not settled, or whose settled status is not on
-// the ticket; or one of a closed intent that is Sent, and not on the ticket.
-type Due struct {
-	Ref
-	Channel string
-	At      time.Time
-}
-
 // isDue reports whether a channel has a place among what is due when its intent's origin is origin.
 func (d *Delivery) isDue(origin Origin) bool {
 	switch origin {

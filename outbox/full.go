@@ -61,21 +61,3 @@ func (s *Store) share(t *tx, in *Intent) error {
 	}
 	return nil
 }
-
-// Full is a *FullError when the last intent found no room, and a notification of probeRoom would find none now.
-func (s *Store) Full() error {
-	if !s.full.Load() {
-		return nil
-	}
-	return s.probe(true)
-}
-
-// setFull notes whether an intent found room, and logs when that changes.
-func (s *Store) setFull(err error) {
-	switch was := s.full.Swap(err != nil); {
-	case err != nil && !was:
-		s.log.Error("no more notifications are accepted", "file", s.path, "error", err)
-	case err == nil && was:
-		s.log.Info("there is room in the outbox again", "file", s.path)
-	}
-}

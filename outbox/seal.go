@@ -6,7 +6,6 @@ package outbox
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"hash/crc32"
 	"strconv"
 )
@@ -37,16 +36,6 @@ func unseal(bucket, key, sealed []byte) ([]byte, error) {
 	}
 	return sealed[sealSize:], nil
 }
-
-// recordError is an ErrDamaged that concerns one record alone.
-type recordError struct{ bucket, key string }
-
-func (e *recordError) Error() string {
-	return fmt.Sprintf("%v: %.100q in %s does not match its checksum", ErrDamaged, e.key, e.bucket)
-}
-
-// Is makes it an ErrDamaged.
-func (e *recordError) Is(target error) bool { return target == ErrDamaged }
 
 // putVersion writes the version of the file's layout, and what it is checked with.
 func (t *tx) putVersion() {

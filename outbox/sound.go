@@ -5,15 +5,11 @@ package outbox
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"unsafe"
 
 	bolt "go.etcd.io/bbolt"
 )
-
-// errTree is met where the tree of keys makes no sense.
-var errTree = errors.New("keys are not in order, or are no records")
 
 // sound reads every record once, in order. Its error is a *recordError only if the file makes sense otherwise.
 func (s *Store) sound() error {

@@ -8,13 +8,6 @@ import (
 	"time"
 )
 
-// Stats are what the metrics and the status call show; kept in memory, not counted by a walk.
-type Stats struct {
-	Staged int
-	Ready  int       // committed or adopted, not closed
-	Oldest time.Time // At of the oldest of those; zero when there is none
-}
-
 // Stats returns the current Stats.
 func (s *Store) Stats() Stats { return *s.stats.Load() }
 

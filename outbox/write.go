@@ -13,17 +13,6 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// op is one caller's change. fn may be called twice. It refuses before it changes anything: an error of its own does not undo
-// what the others of its transaction wrote.
-type op struct {
-	fn    func(*tx) error
-	grows bool // it is held to the file's limit; the others may use the room beyond it
-	err   error
-	done  chan struct{} // closed when err stands
-}
-
-var errNothing = errors.New("nothing to write")
-
 // write has fn committed and synced. Whoever gets the turn commits for all that wait, so that one caller alone pays for one
 // fsync and waits for nobody, and many share one.
 func (s *Store) write(grows bool, fn func(*tx) error) error {
@@ -143,22 +132,20 @@ func (s *Store) transact(t *tx, ops []*op) (err error) {
 	})
 }
 
-// view runs fn on a snapshot, and once more after what it found damaged was taken out.
-func (s *Store) view(fn func(*tx) error) error {
-	err := s.viewOnce(fn)
-	if _, ok := errors.AsType[*recordError](err); ok && s.repair() == nil {
-		err = s.viewOnce(fn)
+// Full is a *FullError when the last intent found no room, and a notification of probeRoom would find none now.
+func (s *Store) Full() error {
+	if !s.full.Load() {
+		return nil
 	}
-	return err
+	return s.probe(true)
 }
 
-func (s *Store) viewOnce(fn func(*tx) error) (err error) {
-	defer guard(&err)()
-	s.swap.RLock()
-	defer s.swap.RUnlock()
-	err = s.db.View(func(btx *bolt.Tx) error { return fn(&tx{Tx: btx}) })
-	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
-		return errClosed
+// setFull notes whether an intent found room, and logs when that changes.
+func (s *Store) setFull(err error) {
+	switch was := s.full.Swap(err != nil); {
+	case err != nil && !was:
+		s.log.Error("no more notifications are accepted", "file", s.path, "error", err)
+	case err == nil && was:
+		s.log.Info("there is room in the outbox again", "file", s.path)
 	}
-	return err
 }

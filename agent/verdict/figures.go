@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/picketd/picket/agent/findings"
@@ -190,3 +191,5 @@ func (f Figures) sentence() string {
 	}
 	return said
 }
+
+func num(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }

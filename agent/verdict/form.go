@@ -121,3 +121,6 @@ func (m members) member(name string, v any, want string) error {
 	}
 	return nil
 }
+
+// PlainFindings is the format that no scanner has, but programs that are written for this.
+const PlainFindings = "findings"

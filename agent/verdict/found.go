@@ -22,9 +22,6 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// PlainFindings is the format that no scanner has, but programs that are written for this.
-const PlainFindings = "findings"
-
 // ReadFindings reads {"findings": […]} and nothing else: beside an error, an empty list would not say that nothing was found.
 func ReadFindings(ctx context.Context, r io.Reader) (findings.Report, error) {
 	copied, w := io.Pipe()

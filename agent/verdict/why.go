@@ -185,8 +185,6 @@ func plural(n int, one string) string {
 	return strconv.Itoa(n) + " " + one + "s"
 }
 
-func num(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
-
 // BriefList names the first few.
 func BriefList(all []string, most int) string {
 	if len(all) <= most {

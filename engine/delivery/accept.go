@@ -6,7 +6,6 @@ package delivery
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -16,27 +15,6 @@ import (
 	"github.com/picketd/picket/engine/store"
 	"github.com/picketd/picket/outbox"
 )
-
-// Request asks for people to be told.
-type Request struct {
-	Title    string
-	Text     string
-	Severity string
-	Facts    json.RawMessage // nil or a valid JSON object
-	Channels []string        // empty: those that match severity and flow
-	Wait     time.Duration   // for the ticket to leave NOTIFYING
-}
-
-// Claim is the one from which people are told.
-type Claim struct {
-	Ticket  store.TicketID
-	Flow    *store.Flow
-	Account uint32 // against whose limits it counts
-	Token   int64
-	Nonce   string
-	Agent   string
-	Write   func(context.Context, store.ClaimWrite) (store.Written, error) // fenced
-}
 
 // Accept accepts a notification on channels, in stages 1 to 4 of outbox/doc.go. When it answers OK or Replayed, the intent is committed
 // in this host's outbox, or the ticket has left NOTIFYING. What is staged and got no definite answer is left for the loop that resolves:
@@ -116,48 +94,4 @@ func (c *Courier) freeze(from Claim, n store.Notification, channels []Channel, r
 	content, err := plain.JSON(n)
 	in.Content = content
 	return in, frozen, err
-}
-
-// stage writes an intent that is not sendable, and then the hint. That comes before the NOTIFYING write, so that another daemon finds
-// the ticket if this one dies for good right after it.
-func (c *Courier) stage(ctx context.Context, in outbox.Intent) error {
-	if err := c.box.Stage(in); err != nil {
-		return fmt.Errorf("%w: %w", outbox.ErrUnavailable, err)
-	}
-	err := c.store.AddHint(ctx, c.box.ID(), in.Ticket)
-	if err != nil {
-		c.drop(in.Ref)
-	}
-	return err
-}
-
-// drop is for a staged intent that came to nothing.
-func (c *Courier) drop(ref outbox.Ref) {
-	if err := c.box.Discard(ref); err != nil {
-		c.log.Warn("cannot drop a staged intent; it is tried again", "ticket", ref.Ticket, "error", err)
-	}
-}
-
-// Adopt takes the ticket's content into the own outbox, if it is still to be sent, so that a 202 is true here too.
-func (c *Courier) Adopt(id store.TicketID, h store.Hash) error {
-	if h.State() != store.Notifying {
-		return nil
-	}
-	in := outbox.Intent{
-		Ref: outbox.Ref{Ticket: id.String(), ID: h.Intent()}, Asset: string(id.Asset), Task: id.Task, Run: h.Run(), Key: id.Key(h.Run()),
-		Origin: outbox.Adopted, At: h.Updated(), Severity: h.Severity(), Content: []byte(h.Content()), After: h.Before(),
-		Channels: map[string]outbox.Delivery{},
-	}
-	for _, ch := range c.config.Channels {
-		if status := h.Status(ch.Name); status == "" || status.Settled() || h.Type(ch.Name) != ch.Type {
-			continue
-		}
-		in.Channels[ch.Name] = outbox.Delivery{
-			Type: ch.Type, AtMostOnce: h.Once(ch.Name, ch.AtMostOnce), Body: h.Body(ch.Name), Status: outbox.Pending, Due: time.Now(),
-		}
-	}
-	if len(in.Channels) == 0 {
-		return nil
-	}
-	return c.box.Adopt(in)
 }

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/picketd/picket/outbox"
 )
 
 // Severities from the mildest to the worst.
@@ -24,19 +22,6 @@ type ChannelError struct{ Why string }
 
 func (e *ChannelError) Error() string        { return e.Why }
 func (e *ChannelError) Is(target error) bool { return target == ErrUnknownChannel }
-
-// undecided is a ChannelError for a channel as it was named, any when it is empty, none of which is in one of the statuses.
-func undecided(channel string, statuses []outbox.Status) error {
-	which := "none of the ticket's channels is "
-	if channel != "" {
-		which = "the ticket has no such channel that is "
-	}
-	words := make([]string, len(statuses))
-	for i, s := range statuses {
-		words[i] = string(s)
-	}
-	return &ChannelError{which + strings.Join(words, ", ") + "; its delivery says what they are"}
-}
 
 // Choose finds the channels that a request names, or those that match its severity and a flow. Errors: ErrUnknownChannel.
 func (c *Courier) Choose(flow string, r Request) ([]Channel, error) {

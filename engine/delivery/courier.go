@@ -84,11 +84,6 @@ func New(c Config) *Courier {
 	return &Courier{config: c, store: c.Store, box: c.Outbox, log: c.Logger, calls: newCalls()}
 }
 
-// Loops are what runs for as long as the daemon does; each ends with its context.
-func (c *Courier) Loops() []func(context.Context) {
-	return []func(context.Context){c.resolveLoop, c.heedLoop, c.takeOverLoop, c.walkLoop}
-}
-
 // read reads all of a ticket within the time that one call may ask Redis, and peek reads no facts and no bodies.
 func (c *Courier) read(ctx context.Context, id store.TicketID) (store.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, store.CallTimeout)
@@ -102,7 +97,23 @@ func (c *Courier) peek(ctx context.Context, id store.TicketID) (store.Snapshot, 
 	return c.store.Peek(ctx, id)
 }
 
-// ticketOf is the ticket of an intent.
-func ticketOf(in outbox.Intent) store.TicketID {
-	return store.ID(store.Asset(in.Asset), in.Task)
+// Request asks for people to be told.
+type Request struct {
+	Title    string
+	Text     string
+	Severity string
+	Facts    json.RawMessage // nil or a valid JSON object
+	Channels []string        // empty: those that match severity and flow
+	Wait     time.Duration   // for the ticket to leave NOTIFYING
+}
+
+// Claim is the one from which people are told.
+type Claim struct {
+	Ticket  store.TicketID
+	Flow    *store.Flow
+	Account uint32 // against whose limits it counts
+	Token   int64
+	Nonce   string
+	Agent   string
+	Write   func(context.Context, store.ClaimWrite) (store.Written, error) // fenced
 }

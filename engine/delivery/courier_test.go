@@ -72,7 +72,7 @@ func stage(t *testing.T, c *Courier, id store.TicketID, intent string) {
 func TestFloodedTicketHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	c, _ := alone(t)
-	for i := range 2 * resolveOnce {
+	for i := range 2 * atOnce {
 		stage(t, c, store.ID("flooded", "t"), fmt.Sprint("f", i))
 	}
 	stage(t, c, store.ID("other", "t"), "o")

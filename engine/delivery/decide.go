@@ -7,39 +7,11 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"slices"
 
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/store"
 	"github.com/picketd/picket/outbox"
 )
-
-// Resolution is what an administrator says about a notification: which ticket, which channel (empty: all in question), who (pid/uid)
-// and why.
-type Resolution struct {
-	Ticket  store.TicketID
-	Channel string
-	By      string
-	Reason  string
-}
-
-// about reports whether it is about a channel in this status.
-func (r Resolution) about(channel string, status outbox.Status, question []outbox.Status) bool {
-	return (r.Channel == "" || r.Channel == channel) && slices.Contains(question, status)
-}
-
-func (r Resolution) told(kind audit.Kind) audit.Event {
-	return audit.Event{Kind: kind, Channel: r.Channel, Agent: r.By, Reason: r.Reason}
-}
-
-// The statuses in question when somebody discards, and when somebody settles or retries.
-var (
-	discardable = []outbox.Status{outbox.Pending, outbox.Sending, outbox.Unknown, outbox.Parked, outbox.Dead}
-	settleable  = []outbox.Status{outbox.Unknown, outbox.Parked, outbox.Dead}
-)
-
-// decidable is the state of a ticket about whose notification an administrator can decide.
-const decidable = "NOTIFYING, or FAILED with a channel in question"
 
 // Discard gives up channels of a ticket in NOTIFYING: they are not tried any more, on any host. A channel that is dead is given up in
 // FAILED too: if all others have their receipts, and there is one, the ticket is NOTIFIED after all. Errors: store.ErrTicketNotFound,

@@ -5,7 +5,6 @@ package delivery
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -83,11 +82,6 @@ func (c *Courier) heedThese(ctx context.Context, page []outbox.Intent) error {
 		}
 	}
 	return failed
-}
-
-// asking is the question what a ticket says of an intent's delivery.
-func asking(in outbox.Intent) store.Asked {
-	return store.Asked{ID: ticketOf(in), Channels: slices.Collect(maps.Keys(in.Channels))}
 }
 
 // heed takes over from a ticket, asked at that time, what was decided about an intent that can be sent. A ticket that is gone, or does

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -14,17 +15,25 @@ import (
 	"github.com/picketd/picket/engine/store"
 )
 
+// So many hints are read at a time, and so many tickets looked at at once, because each of those on a node that is away takes a call's
+// whole time. A NOTIFYING write may land this long after its caller gave up.
+const (
+	hintsPage = 200
+	atOnce    = 64
+	lateWrite = time.Hour
+)
+
 // eachHint goes through a daemon's hints in pages, several at once, each within the ticket's turn among the notify calls. A ticket
 // that fails stops none of the others; the error, if there is one, counts them and names the first.
 func (c *Courier) eachHint(ctx context.Context, daemon string, do func(context.Context, store.TicketID, store.Hint) (dropped bool, err error)) error {
 	var failed troubles
 	for start := int64(0); ; {
-		hinted, err := c.store.Hints(ctx, daemon, start, resolveBatch)
+		hinted, err := c.store.Hints(ctx, daemon, start, hintsPage)
 		if err != nil {
 			return err
 		}
 		start += c.eachOf(ctx, hinted, &failed, do)
-		if len(hinted) < resolveBatch || ctx.Err() != nil {
+		if len(hinted) < hintsPage || ctx.Err() != nil {
 			return failed.err()
 		}
 	}
@@ -33,7 +42,7 @@ func (c *Courier) eachHint(ctx context.Context, daemon string, do func(context.C
 // eachOf goes through one page and returns how many of its hints are left.
 func (c *Courier) eachOf(ctx context.Context, page []store.Hint, failed *troubles, do func(context.Context, store.TicketID, store.Hint) (bool, error)) int64 {
 	var g errgroup.Group
-	g.SetLimit(resolveOnce)
+	g.SetLimit(atOnce)
 	left := make([]bool, len(page))
 	for i, hint := range page {
 		left[i] = true

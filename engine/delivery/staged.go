@@ -5,6 +5,7 @@ package delivery
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -14,14 +15,10 @@ import (
 	"github.com/picketd/picket/outbox"
 )
 
-// What is staged without a running call, and what is hinted, is looked at this often, so many at once, because each of those on a
-// node that is away takes a call's whole time; a write may land this long after its caller gave up.
+// What is staged without a running call, and what is hinted, is looked at this often, of what is staged so many.
 const (
 	resolveEvery = 5 * time.Second
-	resolveBatch = 200
-	resolveMost  = 2000 // of what is staged
-	resolveOnce  = 64
-	lateWrite    = time.Hour
+	resolveMost  = 2000
 )
 
 // resolveLoop resolves what crashes and lost replies left: staged intents, and hints. It begins at once, with what an earlier run
@@ -52,7 +49,7 @@ func (c *Courier) Resolve(ctx context.Context) error {
 		return err
 	}
 	var g errgroup.Group
-	g.SetLimit(resolveOnce)
+	g.SetLimit(atOnce)
 	for _, in := range staged {
 		g.Go(func() error {
 			leave, idle := c.calls.enterIdle(ctx, in.Ticket)
@@ -107,4 +104,24 @@ func comeToNothing(in outbox.Intent, s *store.Snapshot) bool {
 	}
 	return s.Grant.Nonce != in.Nonce || s.Grant.Ticket != in.Ticket || s.Notified() ||
 		time.Since(in.At) > lateWrite
+}
+
+// stage writes an intent that is not sendable, and then the hint. That comes before the NOTIFYING write, so that another daemon finds
+// the ticket if this one dies for good right after it.
+func (c *Courier) stage(ctx context.Context, in outbox.Intent) error {
+	if err := c.box.Stage(in); err != nil {
+		return fmt.Errorf("%w: %w", outbox.ErrUnavailable, err)
+	}
+	err := c.store.AddHint(ctx, c.box.ID(), in.Ticket)
+	if err != nil {
+		c.drop(in.Ref)
+	}
+	return err
+}
+
+// drop is for a staged intent that came to nothing.
+func (c *Courier) drop(ref outbox.Ref) {
+	if err := c.box.Discard(ref); err != nil {
+		c.log.Warn("cannot drop a staged intent; it is tried again", "ticket", ref.Ticket, "error", err)
+	}
 }

@@ -77,31 +77,3 @@ func (c *Courier) compare(ctx context.Context, in outbox.Intent) error {
 	_, err = c.putBack(ctx, in, s)
 	return err
 }
-
-// glance reads what a ticket says of an intent's delivery, and no more.
-func (c *Courier) glance(ctx context.Context, in outbox.Intent) (store.Hash, error) {
-	hashes, err := c.store.Glance(ctx, asking(in))
-	return hashes[0], err
-}
-
-// putBack tells a ticket what it knew before a failover brought it back: what is settled here and not there. Nothing of that is sent
-// again; what was not settled here, because another intent had taken its place, is adopted anew. What a person decided on the ticket
-// stands, but for what was sent all the same, and for what was discarded since.
-func (c *Courier) putBack(ctx context.Context, in outbox.Intent, s store.Hash) (told bool, err error) {
-	for name, d := range in.Channels {
-		is := s.Status(name)
-		overrides := d.Status == outbox.Sent || d.Status == outbox.Discarded && is != outbox.Sent
-		if !d.Status.Settled() || d.Status == is || is == "" || is.Settled() && !overrides {
-			continue
-		}
-		told = true
-		_, err := c.Outcome(ctx, outbox.Outcome{
-			Ref: in.Ref, Asset: in.Asset, Task: in.Task, Run: in.Run, Key: in.Key, Channel: name, Number: d.Attempts,
-			Status: d.Status, At: d.At, Error: d.Error,
-		})
-		if err != nil {
-			return true, err
-		}
-	}
-	return told, nil
-}

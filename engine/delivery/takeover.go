@@ -11,7 +11,6 @@ import (
 
 	"github.com/picketd/picket/agent/again"
 	"github.com/picketd/picket/engine/store"
-	"github.com/picketd/picket/outbox"
 )
 
 // absent holds when each daemon's sign of life was first missed, by all looks since. Its owner is takeOverLoop.
@@ -119,40 +118,4 @@ func (c *Courier) inherit(ctx context.Context, id store.TicketID, gone string, h
 	}
 	c.log.Warn("delivering for a daemon that is gone, or cannot", "ticket", id.String(), "daemon", gone)
 	return true, c.store.DropHint(ctx, gone, hint)
-}
-
-// answerFor has this outbox answer for a ticket: what is settled here and not there, because the ticket fell back, is told to it, and the
-// rest is taken into the outbox.
-func (c *Courier) answerFor(ctx context.Context, id store.TicketID, s store.Hash) (told bool, err error) {
-	in, err := c.box.Get(outbox.Ref{Ticket: id.String(), ID: s.Intent()})
-	if err == nil {
-		told, err = c.putBack(ctx, in, s)
-	}
-	if err != nil && !errors.Is(err, outbox.ErrNotFound) {
-		return told, err
-	}
-	if err := c.Adopt(id, s); err != nil {
-		return told, fmt.Errorf("%w: %w", outbox.ErrUnavailable, err)
-	}
-	return told, nil
-}
-
-// serves reports whether this daemon has all, and whether it has some, of the ticket's unsettled channels, by name and type.
-func (c *Courier) serves(s store.Hash) (all, some bool) {
-	all = true
-	for _, name := range s.Channels() {
-		if s.Status(name).Settled() {
-			continue
-		}
-		mine := c.channel(name, s.Type(name)) != nil
-		all, some = all && mine, some || mine
-	}
-	return all, some
-}
-
-// own gives a ticket another owner if it still has the one that it is known to have, and the same intent.
-func (c *Courier) own(ctx context.Context, id store.TicketID, intent, from, to, why string) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, store.CallTimeout)
-	defer cancel()
-	return c.store.Own(ctx, id, intent, from, to, why)
 }

@@ -92,6 +92,3 @@ func (a *alarms) list() []Alarm {
 	maps.DeleteFunc(a.raised, func(name string, r Alarm) bool { return a.once[name] && time.Since(r.At) > alarmKept })
 	return slices.SortedFunc(maps.Values(a.raised), func(a, b Alarm) int { return cmp.Compare(a.Name, b.Name) })
 }
-
-// Alarms are what a person must look at now.
-func (l *Lookout) Alarms() []Alarm { return l.alarms.list() }

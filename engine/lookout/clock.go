@@ -19,16 +19,6 @@ const (
 	readMost  = 100 * time.Millisecond // between two clocks that are read at once; else this process was stopped in between
 )
 
-// clockStand is how far this host's wall clock is ahead of CLOCK_BOOTTIME, in Unix time.
-type clockStand time.Duration
-
-// clockTime is what Redis' TIME answered, compared with both clocks of this host.
-type clockTime struct {
-	offset time.Duration // Redis' clock ahead of this host's
-	stand  time.Duration // Redis' clock ahead of CLOCK_BOOTTIME, in Unix time
-	error  time.Duration // half of the round trip: by so much both may be wrong
-}
-
 // readTime asks a server for its time.
 func (l *Lookout) readTime(ctx context.Context, m store.Master) (clockTime, error) {
 	wall, sent := l.wall(), l.c.Now()

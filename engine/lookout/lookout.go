@@ -4,21 +4,15 @@
 package lookout
 
 import (
-	"context"
-	"crypto/rand"
-	"errors"
+	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/picketd/picket/engine/store"
-)
-
-const (
-	lookEvery = 10 * time.Second
-	lookRetry = 500 * time.Millisecond // until Redis answers: who comes back may have lost its data
-	lookLimit = 2 * time.Second
+	"github.com/picketd/picket/outbox"
 )
 
 // Outbox is what the signs of life need of this daemon's outbox.
@@ -68,66 +62,74 @@ func New(c Config) (*Lookout, error) {
 // Over says which store it looks at, which has this lookout as its Watch. It comes before all else.
 func (l *Lookout) Over(s *store.Store) { l.store = s }
 
-// Loop looks until the context ends.
-func (l *Lookout) Loop(ctx context.Context) {
-	if err := l.Recall(); err != nil {
-		l.c.Logger.Warn("what Redis lost while no daemon ran is not seen", "error", err)
-	}
-	for {
-		pause := lookEvery
-		if err := l.Look(ctx); err != nil && store.Transient(err) {
-			pause = lookRetry
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			l.keepWrites() // those since the last look
-			return
-		}
-	}
+// clockStand is how far this host's wall clock is ahead of CLOCK_BOOTTIME, in Unix time.
+type clockStand time.Duration
+
+// clockTime is what Redis' TIME answered, compared with both clocks of this host.
+type clockTime struct {
+	offset time.Duration // Redis' clock ahead of this host's
+	stand  time.Duration // Redis' clock ahead of CLOCK_BOOTTIME, in Unix time
+	error  time.Duration // half of the round trip: by so much both may be wrong
 }
 
-// Recall takes up what the last run of this daemon kept, before the first look.
-func (l *Lookout) Recall() error {
-	last := map[string]written{}
-	err := errors.Join(recall(l.c.StateDir, storesFile, l.store.Keys.Incarnations(), l.stores),
-		recall(l.c.StateDir, writesFile, l.store.Keys.Assets(), last))
-	l.writes.recall(last)
-	return err
+// Pace is how the daemons of a fleet watch each other.
+type Pace struct {
+	Every  time.Duration // between two signs of life, and between two looks at those of others
+	Life   time.Duration // of a sign
+	Steady time.Duration // for which the own sign must have been written without a break before another counts as dead
+	Missed time.Duration // for which the other's sign must have been missed by every look
 }
 
-// Look looks once. That Redis does not answer is for others to tell.
-func (l *Lookout) Look(ctx context.Context) error {
-	l.lookAtHost()
-	ctx, cancel := context.WithTimeout(ctx, lookLimit)
-	defer cancel()
-	masters, err := l.store.Masters(ctx)
-	if err != nil {
-		return err
-	}
-	fullest := 0.0
-	for _, m := range masters {
-		fullest = max(fullest, m.Fullness(ctx))
-	}
-	l.metrics.full.Set(fullest)
-	return errors.Join(l.lookAtClocks(ctx, masters), l.lookAtStores(ctx, masters), l.lookAtWrites(ctx))
+// defaultPace is chosen for when Redis was away. Steady is longer than Life: all that live have signed again before anyone judges.
+// Missed is longer than Every: so has one whose sign stands on a node that alone was away.
+var defaultPace = Pace{Every: 5 * time.Second, Life: 25 * time.Second, Steady: 30 * time.Second, Missed: 10 * time.Second}
+
+// signs are this daemon's signs of life.
+type signs struct {
+	mu     sync.Mutex
+	former []string      // the runs of this outbox before this one; nil until this run is noted in the outbox
+	signed bool          // once, by this run
+	at     string        // when the last was written, ms of Redis' clock
+	last   time.Duration // CLOCK_BOOTTIME when the last was sent
+	since  time.Duration // when the first of those was sent before which no sign had run out
+	whole  time.Duration // when the first of those was sent since which no other daemon can have missed one for long enough
+	looked time.Duration // when Redis was last asked to take one, whether it answered or not
+	failed bool          // the last was not written
+	lapsed bool          // for longer than a sign lives it was not asked, and has not answered since
+	rival  rival         // who signs with this identity too; zero: nobody
 }
 
-// Probe asks each master for a write that changes nothing, so that one which is full, read-only, or closed to this user by an ACL is
-// seen before an agent meets it. Errors: store.ErrUnavailable.
-func (l *Lookout) Probe(ctx context.Context) error {
-	masters, err := l.store.Masters(ctx)
-	if err != nil {
-		return store.Unavailable(err)
-	}
-	keys, err := l.store.IncarnationKeys(ctx, masters)
-	if err != nil {
-		return store.Unavailable(err)
-	}
-	for _, key := range keys {
-		if _, err := l.store.MakeIncarnation(ctx, key, rand.Text()); err != nil {
-			return store.Unavailable(err)
+// rival is another run whose sign stands under this identity.
+type rival struct {
+	store.Signed
+	since time.Duration // when this sign was first found
+	again bool          // it was renewed since
+}
+
+// meet notes another's sign, and whether it is alive: one that was renewed.
+func (s *signs) meet(r rival) {
+	if was := s.rival; was.Run == r.Run {
+		r.again = was.again || was.At != r.At
+		if was.At == r.At {
+			r.since = was.since
 		}
 	}
-	return nil
+	s.rival = r
 }
+
+// ErrCloned is a outbox.ErrUnavailable, and said loudly: nothing is accepted or sent.
+var ErrCloned = fmt.Errorf("this one accepts and sends nothing: %w", outbox.ErrUnavailable)
+
+// Error says who it is.
+func (r rival) Error() string {
+	who := "another daemon"
+	if r.PID != "" {
+		who = fmt.Sprintf("process %s on host %s", r.PID, r.Host)
+	}
+	if r.again {
+		return fmt.Sprintf("%s runs with a copy of this outbox.db: stop it, and remove the copy that is not wanted; until it has stopped, %v", who, ErrCloned)
+	}
+	return fmt.Sprintf("%s signed with the identity of this outbox.db; until it is known to have stopped, %v", who, ErrCloned)
+}
+
+func (r rival) Unwrap() error { return ErrCloned }

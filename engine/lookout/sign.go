@@ -8,46 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/picketd/picket/engine/store"
-	"github.com/picketd/picket/outbox"
 )
-
-// Pace is how the daemons of a fleet watch each other.
-type Pace struct {
-	Every  time.Duration // between two signs of life, and between two looks at those of others
-	Life   time.Duration // of a sign
-	Steady time.Duration // for which the own sign must have been written without a break before another counts as dead
-	Missed time.Duration // for which the other's sign must have been missed by every look
-}
-
-// defaultPace is chosen for when Redis was away. Steady is longer than Life: all that live have signed again before anyone judges.
-// Missed is longer than Every: so has one whose sign stands on a node that alone was away.
-var defaultPace = Pace{Every: 5 * time.Second, Life: 25 * time.Second, Steady: 30 * time.Second, Missed: 10 * time.Second}
-
-// signs are this daemon's signs of life.
-type signs struct {
-	mu     sync.Mutex
-	former []string      // the runs of this outbox before this one; nil until this run is noted in the outbox
-	signed bool          // once, by this run
-	at     string        // when the last was written, ms of Redis' clock
-	last   time.Duration // CLOCK_BOOTTIME when the last was sent
-	since  time.Duration // when the first of those was sent before which no sign had run out
-	whole  time.Duration // when the first of those was sent since which no other daemon can have missed one for long enough
-	looked time.Duration // when Redis was last asked to take one, whether it answered or not
-	failed bool          // the last was not written
-	lapsed bool          // for longer than a sign lives it was not asked, and has not answered since
-	rival  rival         // who signs with this identity too; zero: nobody
-}
-
-// rival is another run whose sign stands under this identity.
-type rival struct {
-	store.Signed
-	since time.Duration // when this sign was first found
-	again bool          // it was renewed since
-}
 
 // SignLoop signs while the outbox can be written.
 func (l *Lookout) SignLoop(ctx context.Context) {
@@ -138,34 +102,6 @@ func (l *Lookout) enlist() error {
 	l.signs.former = append([]string{}, former...)
 	return nil
 }
-
-// meet notes another's sign, and whether it is alive: one that was renewed.
-func (s *signs) meet(r rival) {
-	if was := s.rival; was.Run == r.Run {
-		r.again = was.again || was.At != r.At
-		if was.At == r.At {
-			r.since = was.since
-		}
-	}
-	s.rival = r
-}
-
-// ErrCloned is a outbox.ErrUnavailable, and said loudly: nothing is accepted or sent.
-var ErrCloned = fmt.Errorf("this one accepts and sends nothing: %w", outbox.ErrUnavailable)
-
-// Error says who it is.
-func (r rival) Error() string {
-	who := "another daemon"
-	if r.PID != "" {
-		who = fmt.Sprintf("process %s on host %s", r.PID, r.Host)
-	}
-	if r.again {
-		return fmt.Sprintf("%s runs with a copy of this outbox.db: stop it, and remove the copy that is not wanted; until it has stopped, %v", who, ErrCloned)
-	}
-	return fmt.Sprintf("%s signed with the identity of this outbox.db; until it is known to have stopped, %v", who, ErrCloned)
-}
-
-func (r rival) Unwrap() error { return ErrCloned }
 
 // Identity is a outbox.ErrUnavailable while another process is seen to have this daemon's identity. Then this one accepts and sends
 // nothing.

@@ -4,7 +4,6 @@
 package lookout
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -52,33 +51,3 @@ func (t *tokens) found(a store.Asset, last, token int64) (back bool) {
 	t.young[a] = token
 	return back
 }
-
-// Token is the newest token of an asset that is known, or 0.
-func (l *Lookout) Token(a store.Asset) int64 { return l.tokens.of(a) }
-
-// Found compares the token of an asset's newest grant with the one known before Redis was asked (G3).
-func (l *Lookout) Found(a store.Asset, known, token int64) {
-	if l.tokens.found(a, known, token) {
-		l.tokenBack(a, known, fmt.Sprint("token ", token))
-	}
-}
-
-// Missed tells of an asset whose grant is gone: it lives longer than any claim.
-func (l *Lookout) Missed(a store.Asset, known int64) { l.tokenBack(a, known, "none") }
-
-func (l *Lookout) tokenBack(a store.Asset, known int64, what string) {
-	l.metrics.back.Inc()
-	l.alarms.happened(AlarmTokenBack, fmt.Sprintf("the grant of %s went back from token %d to %s: Redis fell back to an older state, by a failover to a "+
-		"replica that lagged or a restored backup; what was written in between is lost, and writes under the lost grant are refused; compare the "+
-		"tickets with what the agents did, and let Redis wait for its replica (min-replicas-to-write)", a, known, what))
-}
-
-// Saw remembers an asset's token, and the highest of all, above which the next one is minted (G3).
-func (l *Lookout) Saw(a store.Asset, token int64) {
-	l.tokens.found(a, 0, token)
-	for seen := l.tokens.highest.Load(); token > seen && !l.tokens.highest.CompareAndSwap(seen, token); seen = l.tokens.highest.Load() {
-	}
-}
-
-// Highest is the token above which an asset's next one must be (G3).
-func (l *Lookout) Highest(a store.Asset) int64 { return max(l.tokens.highest.Load(), l.tokens.of(a)) }

@@ -4,8 +4,6 @@
 package lookout
 
 import (
-	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -29,9 +27,6 @@ type written struct {
 	Revision int64     `json:"revision"`
 	At       time.Time `json:"at"`
 }
-
-// Wrote remembers the revision that a write left a ticket with, by its key.
-func (l *Lookout) Wrote(ticket string, revision int64) { l.writes.note(ticket, revision) }
 
 func (w *writes) note(key string, revision int64) {
 	w.mu.Lock()
@@ -68,35 +63,4 @@ func (w *writes) forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.last, w.new = nil, true
-}
-
-// lookAtWrites compares what Redis has with what was written.
-func (l *Lookout) lookAtWrites(ctx context.Context) error {
-	last, changed := l.writes.take()
-	for _, key := range slices.Sorted(maps.Keys(last)) {
-		has, err := l.store.Revision(ctx, key)
-		if err != nil {
-			return err
-		}
-		if was := last[key].Revision; has < was {
-			l.writes.forget()
-			l.metrics.resets.Inc()
-			l.alarms.happened(AlarmStoreOlder, fmt.Sprintf("Redis went back to an older state: of %s it has revision %d, and had %d; what was written in between is lost, "+
-				"writes under lost grants are refused, and accepted notifications still go out; find out why (a restart from an RDB, a power loss, a failover to a "+
-				"replica that lagged, a restored backup?), and compare the tickets with what the agents did", key, has, was))
-			changed = true
-			break
-		}
-	}
-	if changed {
-		l.keepWrites()
-	}
-	return nil
-}
-
-func (l *Lookout) keepWrites() {
-	last, _ := l.writes.take()
-	if err := keep(l.c.StateDir, writesFile, last); err != nil {
-		l.c.Logger.Debug("cannot keep what was written last", "error", err)
-	}
 }

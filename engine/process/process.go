@@ -14,9 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNone says that a process does not exist or has ended.
-var ErrNone = errors.New("no such process")
-
 // pollEvery is how often a process without a pidfd is looked at.
 const pollEvery = 100 * time.Millisecond
 

@@ -120,3 +120,6 @@ func readProc(path string) ([]byte, error) {
 	}
 	return b, err
 }
+
+// ErrNone says that a process does not exist or has ended.
+var ErrNone = errors.New("no such process")

@@ -76,3 +76,6 @@ func ping(network, addr string) error {
 	}
 	return nil
 }
+
+// startTimeout is how long a redis-server may take to answer its first PING on a busy machine.
+const startTimeout = 20 * time.Second

@@ -16,15 +16,11 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 	"golang.org/x/sys/unix"
 )
-
-// startTimeout is how long a redis-server may take to answer its first PING on a busy machine.
-const startTimeout = 20 * time.Second
 
 // Server is a running redis-server.
 type Server struct {

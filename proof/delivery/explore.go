@@ -116,3 +116,34 @@ func (r *Run) path(keys []key, parent []uint32, at int) string {
 	slices.Reverse(names)
 	return strings.Join(names, "")
 }
+
+func (w *walk) steps() {
+	for h := range w.host {
+		p := &w.host[h]
+		if p.cut == 1 {
+			t := w.State
+			t.host[h].cut = 0
+			w.do("heals", h, t)
+		}
+		if p.up == down {
+			t := w.State
+			t.host[h].up = up
+			w.do("restarts", h, t)
+		}
+		if p.up == up {
+			w.agents(h)
+			w.call(h)
+			w.deliver(h)
+			if p.cut == 0 {
+				w.adopt(h)
+				w.hints(h)
+				w.heed(h)
+			}
+			w.hostFaults(h)
+		}
+	}
+	w.leases()
+	w.redis()
+	w.copies()
+	w.passes()
+}

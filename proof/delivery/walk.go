@@ -60,34 +60,3 @@ type walk struct {
 func (w *walk) do(name string, h int, t State)        { w.yield(Step{name, h, -1, false, "", t}) }
 func (w *walk) fault(name string, h int, t State)     { w.yield(Step{name, h, -1, true, "", t}) }
 func (w *walk) on(k int, name string, h int, t State) { w.yield(Step{name, h, k, false, "", t}) }
-
-func (w *walk) steps() {
-	for h := range w.host {
-		p := &w.host[h]
-		if p.cut == 1 {
-			t := w.State
-			t.host[h].cut = 0
-			w.do("heals", h, t)
-		}
-		if p.up == down {
-			t := w.State
-			t.host[h].up = up
-			w.do("restarts", h, t)
-		}
-		if p.up == up {
-			w.agents(h)
-			w.call(h)
-			w.deliver(h)
-			if p.cut == 0 {
-				w.adopt(h)
-				w.hints(h)
-				w.heed(h)
-			}
-			w.hostFaults(h)
-		}
-	}
-	w.leases()
-	w.redis()
-	w.copies()
-	w.passes()
-}

@@ -22,13 +22,6 @@ import (
 // maxAnswer is how large an answer may be, in bytes.
 const maxAnswer = 64 << 20
 
-// How a daemon that is stopping is followed: for followFor at most, with followPause between calls that its Retry-After does
-// not space out.
-const (
-	followFor   = 10 * time.Second
-	followPause = 20 * time.Millisecond
-)
-
 // call makes a call and decodes its answer into answer, if that is not nil.
 func (c *Client) call(ctx context.Context, method, path string, request, answer any) error {
 	return c.follow(ctx, func() error { return c.once(ctx, method, path, request, answer) })

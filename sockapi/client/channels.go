@@ -3,12 +3,6 @@
 
 package client
 
-import (
-	"context"
-	"net/http"
-	"net/url"
-)
-
 // ChannelTestRequest is the body of a test of a channel.
 type ChannelTestRequest struct {
 	Severity string `json:"severity,omitempty" enum:"info,low,medium,high,critical" doc:"How bad the message says that it is. Defaults to info."`
@@ -23,12 +17,4 @@ type ChannelTest struct {
 	Error        string `json:"error" doc:"What came back, without secrets; empty when it was accepted."`
 	RetryAfterMS int64  `json:"retry_after_ms" doc:"How long the receiver wants to be left alone, or the channel's rate lasts; else 0."`
 	TookMS       int64  `json:"took_ms"`
-}
-
-// TestChannel sends a harmless message on a channel of this daemon, once, and says what became of it. With severity empty it is
-// an info. It is an admin call.
-func (c *Client) TestChannel(ctx context.Context, name, severity string) (ChannelTest, error) {
-	var a ChannelTest
-	err := c.once(ctx, http.MethodPost, "/v1/channels/"+url.PathEscape(name)+"/test", ChannelTestRequest{severity}, &a)
-	return a, err
 }
