@@ -62,13 +62,13 @@ func (a *Agent) attempt(ctx context.Context, stopping <-chan struct{}, e *entry)
 		if refused && p.Code == client.InvalidAsset {
 			r.Line = e.asset.Line
 		}
-		done.again = r.settle(err)
+		done.again = r.conclude(err)
 		return done
 	}
 	if got.Claim == nil {
 		r.describe(got.Ticket)
 		r.Skipped = true
-		done.again = r.settle(nil)
+		done.again = r.conclude(nil)
 		return done
 	}
 	log := a.options.Log.With("asset", got.Claim.Asset, "task", got.Claim.Task, "token", got.Claim.Token)
@@ -98,7 +98,7 @@ func (a *Agent) attempt(ctx context.Context, stopping <-chan struct{}, e *entry)
 	if !j.released {
 		a.release(j.claim, log, done.lost) // one that only this side has given up would else be held against it
 	}
-	done.again = r.settle(err)
+	done.again = r.conclude(err)
 	return done
 }
 
@@ -108,8 +108,8 @@ func isForAll(err error) bool {
 	return ok && (p.Code == client.InvalidTask || p.Code == client.UnknownFlow || p.Code == client.Invalid && len(p.Errors) > 0 && p.Errors[0].Location != "body.asset")
 }
 
-// settle says what an attempt has come to; again is true when the asset is to be tried again.
-func (r *Result) settle(err error) (again bool) {
+// conclude says what an attempt has come to; again is true when the asset is to be tried again.
+func (r *Result) conclude(err error) (again bool) {
 	r.Outcome = Done
 	if r.State == client.StateFailed {
 		r.Outcome = Failed

@@ -78,7 +78,7 @@ func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, assets []asse
 		timer := time.NewTimer(r.pause(begins))
 		select {
 		case done := <-r.results:
-			r.settle(done)
+			r.takeIn(done)
 			stopped = stopped || r.refused != nil
 		case <-timer.C:
 		case <-a.outage.changed:
@@ -149,8 +149,8 @@ func (r *listRun) pause(begins bool) time.Duration {
 	return max(until, time.Millisecond)
 }
 
-// settle takes in what became of an attempt.
-func (r *listRun) settle(done attempted) {
+// takeIn notes what became of an attempt.
+func (r *listRun) takeIn(done attempted) {
 	r.running--
 	e := done.entry
 	e.last = done.result

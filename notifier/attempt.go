@@ -32,7 +32,7 @@ const (
 	strangerPause = time.Minute
 )
 
-// look does what there is to do for a channel of an intent, and says when to look again.
+// ask does what there is to do for a channel of an intent, and says when to look again.
 func (n *Notifier) look(ch *gate, due entry, k key) (again time.Time) {
 	in, err := n.box.Get(due.Ref)
 	d, ok := in.Channels[due.Channel]
@@ -48,7 +48,7 @@ func (n *Notifier) look(ch *gate, due entry, k key) (again time.Time) {
 	n.mu.Lock()
 	j := job{n: n, ch: ch, in: in, name: due.Channel, d: d, memo: n.memos[k], rank: due.rank}
 	n.mu.Unlock()
-	j.look()
+	j.begin()
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if j.memo == (memo{}) {
@@ -59,7 +59,7 @@ func (n *Notifier) look(ch *gate, due entry, k key) (again time.Time) {
 	return j.again
 }
 
-func (j *job) look() {
+func (j *job) begin() {
 	now := time.Now()
 	switch {
 	case j.d.Due.After(now): // it was put off since the outbox was read
@@ -152,13 +152,13 @@ func (j *job) ask(old bool) (sent bool) {
 		j.memo.busyUntil = j.n.Boottime() + wait
 		j.postpone(wait)
 	case a.Verdict == outbox.Done:
-		j.settle(a.Status, "")
+		j.close(a.Status, "")
 	case a.Verdict == outbox.Superseded:
 		j.memo = memo{}
 		_ = j.shut()
 	case a.Verdict == outbox.Park:
 		j.n.metrics.results.WithLabelValues(j.name, string(outbox.Parked)).Inc()
-		j.settle(outbox.Parked, "whether an earlier attempt arrived is not known")
+		j.close(outbox.Parked, "whether an earlier attempt arrived is not known")
 	case j.d.AtMostOnce && a.Verdict == outbox.Lost && !j.untouched(a):
 		j.keep()
 	case j.d.AtMostOnce && j.begun: // the ticket fell back, the outbox did not

@@ -99,7 +99,7 @@ func TestCompact_TheFileShrinksWhileItIsUsed(t *testing.T) {
 	s.turn <- struct{}{}
 	s.looked = time.Now().Add(-2 * compactEvery)
 	<-s.turn
-	if err := s.Discard(Ref{}); err != nil {
+	if err := s.Drop(Ref{}); err != nil {
 		t.Error(err)
 	}
 	close(done)

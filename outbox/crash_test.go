@@ -47,7 +47,7 @@ var crashRows = []struct {
 	}, origin: Staged, ops: Pending, once: Pending},
 	{row: "C2_discarded", calls: func(s *Store, in Intent) {
 		must(s.Stage(in))
-		must(s.Discard(in.Ref))
+		must(s.Drop(in.Ref))
 	}},
 	{row: "C5_C6_C7", calls: func(s *Store, in Intent) {
 		must(s.Stage(in))

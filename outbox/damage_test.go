@@ -70,7 +70,7 @@ func use(t *testing.T, s *Store, refs []Ref) {
 	}
 	in := newIntent("web-01/w48")
 	check(s.Stage(in))
-	check(s.Discard(in.Ref))
+	check(s.Drop(in.Ref))
 	check(s.Close())
 }
 

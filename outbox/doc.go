@@ -27,11 +27,11 @@
 //	(nothing) ──────▶ staged ───────────▶ committed ─────────────────────▶ closed ──▶ (nothing), when receipts expire
 //	                    │                  adopted ◀── Adopt, of what stands on the ticket
 //	                    │                     ▲──────────────────────────────┘ Adopt again: the ticket fell back
-//	                    └──▶ (nothing), by Discard
+//	                    └──▶ (nothing), by Drop
 //
 // # Rules
 //
-//   - Stage, Commit and Discard touch only the entry of their own call's intent: ticket and id must both match. Two calls for a
+//   - Stage, Commit and Drop touch only the entry of their own call's intent: ticket and id must both match. Two calls for a
 //     ticket, or a call and what an earlier one left, cannot commit or discard each other's.
 //   - A staged intent is never sent. Whether its NOTIFYING write was applied is known to Redis alone, so a staged intent without
 //     a running call is settled by asking, for as long as the write may still land: committed when the ticket names it,

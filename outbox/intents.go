@@ -85,8 +85,8 @@ func (s *Store) Yield(ref Ref) error {
 	})
 }
 
-// Discard removes a staged intent. What is not staged, or not there, is left alone.
-func (s *Store) Discard(ref Ref) error {
+// Drop removes a staged intent. What is not staged, or not there, is left alone.
+func (s *Store) Drop(ref Ref) error {
 	return s.write(false, func(t *tx) error {
 		h, err := t.head(ref)
 		switch {

@@ -28,10 +28,10 @@ func TestStage_CommitAndDiscardTouchOnlyTheirOwnIntent(t *testing.T) {
 	if err := s.Commit(crossed); !errors.Is(err, ErrNotFound) {
 		t.Errorf("Commit of another ticket's id says %v", err)
 	}
-	if err := s.Discard(crossed); err != nil {
+	if err := s.Drop(crossed); err != nil {
 		t.Errorf("Discard of another ticket's id says %v", err)
 	}
-	if err := errors.Join(s.Commit(mine.Ref), s.Discard(mine.Ref)); err != nil {
+	if err := errors.Join(s.Commit(mine.Ref), s.Drop(mine.Ref)); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := s.Get(mine.Ref); err != nil || got.Origin != Committed {
@@ -40,7 +40,7 @@ func TestStage_CommitAndDiscardTouchOnlyTheirOwnIntent(t *testing.T) {
 	if after, err := s.Get(others.Ref); err != nil || !reflect.DeepEqual(after, before) {
 		t.Errorf("the other intent was\n%+v and is\n%+v, %v", before, after, err)
 	}
-	if err := s.Discard(others.Ref); err != nil {
+	if err := s.Drop(others.Ref); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Get(others.Ref); !errors.Is(err, ErrNotFound) {

@@ -232,7 +232,7 @@ func TestModel(t *testing.T) {
 			},
 			"Discard": func(t *rapid.T) {
 				ref := refs.Draw(t, "ref")
-				agree(t, s.Discard(ref), nil)
+				agree(t, s.Drop(ref), nil)
 				if in := m.find(ref); in != nil && in.Origin == Staged {
 					delete(m.intents, in.ID)
 				}

@@ -35,7 +35,7 @@ func (s *Store) writeOnce(grows bool, fn func(*tx) error) error {
 		ops := s.queue.ops
 		s.queue.ops = nil
 		s.queue.Unlock()
-		s.commit(ops)
+		s.writeBatch(ops)
 		s.tidy()
 		<-s.turn
 	case <-o.done:
@@ -44,9 +44,9 @@ func (s *Store) writeOnce(grows bool, fn func(*tx) error) error {
 	return o.err
 }
 
-// commit writes ops in one transaction. If that fails, each gets one of its own, so that what fills the file does not keep out
+// writeBatch writes ops in one transaction. If that fails, each gets one of its own, so that what fills the file does not keep out
 // what empties it.
-func (s *Store) commit(ops []*op) {
+func (s *Store) writeBatch(ops []*op) {
 	err := s.update(ops)
 	for _, o := range ops {
 		if err != nil {

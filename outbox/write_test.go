@@ -43,7 +43,7 @@ func TestWrite_WhatChangesNothingWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := lastTx(t, s)
-	if err := errors.Join(s.Commit(in.Ref), s.Adopt(in), s.Discard(in.Ref)); err != nil {
+	if err := errors.Join(s.Commit(in.Ref), s.Adopt(in), s.Drop(in.Ref)); err != nil {
 		t.Fatal(err)
 	}
 	if n := lastTx(t, s) - before; n != 0 {

@@ -88,7 +88,7 @@ func (b *budget) take(ctx context.Context, p party, n int64) error {
 		return nil
 	}
 	s.queue = slices.Delete(s.queue, i, i+1)
-	b.settleLocked()
+	b.shareOutLocked()
 	return err
 }
 
@@ -96,7 +96,7 @@ func (b *budget) give(p party, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.addLocked(p, b.shares[p], -n)
-	b.settleLocked()
+	b.shareOutLocked()
 }
 
 func (b *budget) addLocked(p party, s *share, n int64) {
@@ -117,8 +117,8 @@ func (b *budget) fitsLocked(p party, s *share, n int64) bool {
 	}
 }
 
-// settleLocked gives those who wait what there is now, and forgets parties that hold and want nothing.
-func (b *budget) settleLocked() {
+// shareOutLocked gives those who wait what there is now, and forgets parties that hold and want nothing.
+func (b *budget) shareOutLocked() {
 	for p, s := range b.shares {
 		for len(s.queue) > 0 && b.fitsLocked(p, s, s.queue[0].n) {
 			b.addLocked(p, s, s.queue[0].n)

@@ -121,7 +121,7 @@ func (c *Courier) stage(ctx context.Context, in outbox.Intent) error {
 
 // drop is for a staged intent that came to nothing.
 func (c *Courier) drop(ref outbox.Ref) {
-	if err := c.box.Discard(ref); err != nil {
+	if err := c.box.Drop(ref); err != nil {
 		c.log.Warn("cannot drop a staged intent; it is tried again", "ticket", ref.Ticket, "error", err)
 	}
 }

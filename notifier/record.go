@@ -135,8 +135,8 @@ func (j *job) shut(recorded ...string) error {
 	return j.n.persist(func() error { return j.n.box.Shut(j.in.Ref, recorded...) })
 }
 
-// settle records a status that the ticket has already. No attempt is counted.
-func (j *job) settle(s outbox.Status, text string) {
+// close records a status that the ticket has already. No attempt is counted.
+func (j *job) close(s outbox.Status, text string) {
 	o := j.outcome(s, j.d.Attempts, time.Now(), text)
 	if j.n.persist(func() error { return j.n.box.Record(o, time.Now(), false) }) == nil {
 		j.finish(false)
