@@ -16,7 +16,8 @@ import (
 	"github.com/picketd/picket/engine/store"
 )
 
-// How long an ended claim can still be asked about, and how many of one account: no user's churn takes another's time.
+// An ended claim can be asked about for this long, and of one account so many: a user who ends many forgets its own first, and nobody
+// else's.
 const (
 	rememberFor  = 10 * time.Minute
 	rememberMost = 20_000

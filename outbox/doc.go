@@ -21,7 +21,7 @@
 //	6 recorded   outbox   the channel's outcome is on the ticket, and with the last channel, in the same write,
 //	  shut                the intent is closed: content and bodies leave, receipts stay
 //
-// The engine does 1 to 4 and what is in Redis, the notifier asks it for 5 and does the rest.
+// engine/delivery does 1 to 4 and what is in Redis, the notifier asks it for 5 and does the rest.
 //
 //	           Stage            Commit                            Shut
 //	(nothing) ──────▶ staged ───────────▶ committed ─────────────────────▶ closed ──▶ (nothing), when receipts expire
@@ -32,10 +32,10 @@
 // # Rules
 //
 //   - Stage, Commit and Drop touch only the entry of their own call's intent: ticket and id must both match. Two calls for a
-//     ticket, or a call and what an earlier one left, cannot commit or discard each other's.
+//     ticket, or a call and what an earlier one left, cannot commit or drop each other's.
 //   - A staged intent is never sent. Whether its NOTIFYING write was applied is known to Redis alone, so a staged intent without
-//     a running call is settled by asking, for as long as the write may still land: committed when the ticket names it,
-//     discarded when it cannot be applied any more. The next call for the ticket settles it first.
+//     a running call is asked about, for as long as the write may still land: it is committed when the ticket names it, and dropped
+//     when the write cannot be applied any more. The next call for the ticket asks first.
 //   - A receipt (a channel that is Sent) is a fact. No later outcome replaces it, closing the intent does not end the duty to
 //     bring it to the ticket, and it stays for as long as terminal tickets do. There it settles the channel for the rest of the
 //     ticket's run, under whatever intent. That of an earlier run goes into the history and settles nothing.
@@ -80,7 +80,8 @@
 //     if the ticket tells the same meanwhile, else is sent once and becomes a receipt; if nobody knows whether that one arrived, or it
 //     was given up, it is kept again. When the ticket comes back, it is told that the channel is parked, and what is decided there
 //     holds here.
-//   - What two intents of one run say on one channel is gone about by one at a time, so the second finds the first one's receipt.
+//   - Two intents may tell people the same: those of one ticket and run, after a retry or a loss of data. On one channel only one of them
+//     is worked on at a time, so the second finds the receipt of the first.
 //   - Whether a channel is at_most_once is frozen on the ticket with the content. A host that adopts or retries it under another
 //     configuration keeps to that.
 //
@@ -90,16 +91,16 @@
 // what the next start finds in the outbox, and "ticket" what Redis has. If the host never comes back, another host's daemon
 // finds the ticket by its hint and adopts it, from C4 on; before that nothing was accepted.
 //
-//	     the crash falls             found, ticket                    settled by                          a receiver sees it
+//	     the crash falls             found, ticket                    resolved by                         a receiver sees it
 //	C1   before stage                nothing; unchanged               the agent: it has no 202 and        once
 //	                                                                  calls again
-//	C2   after stage,                staged; unchanged                engine: asks Redis, discards when   once, by the agent's
+//	C2   after stage,                staged; unchanged                engine: asks Redis, drops it when   once, by the agent's
 //	     before hint                                                  the write cannot land any more      next call
 //	C3   after hint,                 staged; unchanged, hinted        as C2; the hint goes when the       as C2
 //	     before NOTIFYING                                             staged intent has
 //	C4   NOTIFYING sent or written,  staged; names the intent, or     engine: asks Redis until it names   once
 //	     reply lost or not read,     will, or never does              the intent (commit), or cannot
-//	     before commit                                                any more (discard)
+//	     before commit                                                any more (drop)
 //	C5   after commit,               committed, due; NOTIFYING        notifier; the agent's next call     once
 //	     before 202                                                   is answered "replayed"
 //	C6   after 202,                  committed, due; NOTIFYING        notifier                            once
