@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/picketd/picket/engine/delivery"
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/outbox"
 
@@ -65,6 +66,43 @@ func TestG9_OneTicketThatCannotBeReadStopsNoOther(t *testing.T) {
 		if id := store.ID(store.Asset(asset), "t"); !hinted(t, b, b.config.Outbox.ID(), id) {
 			t.Errorf("the hint of %s was not put back", id)
 		}
+	}
+}
+
+// TestG9_WithoutItsHintNothingIsAccepted: another daemon would not find the ticket, should this one die for good right after it.
+func TestG9_WithoutItsHintNothingIsAccepted(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	e := f.frozen("host-a")
+	retried, _ := claimed(t, e, "retried", "t")
+	notified(t, e, retried, "ops")
+	deliver(t, e, retried.Ticket, "ops", outbox.Dead, outbox.Go)
+	told, _ := claimed(t, e, "told", "t")
+	advance(t, e, told, store.HighRiskFound)
+	if err := f.client.Set(t.Context(), e.store.Keys.Undelivered(e.daemon.ID), "takes no hint", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range []struct {
+		id   store.TicketID
+		call func() error
+	}{
+		{told.Ticket, func() error {
+			_, err := e.Notify(t.Context(), told.ID, agent, delivery.Request{Title: "x", Severity: "critical"})
+			return err
+		}},
+		{retried.Ticket, func() error {
+			_, err := e.Retry(t.Context(), delivery.Resolution{Ticket: retried.Ticket, By: "1/0", Reason: "again"})
+			return err
+		}},
+	} {
+		before := mustTicket(t, e, call.id)
+		wantErr(t, call.call(), store.ErrUnavailable)
+		if after := mustTicket(t, e, call.id); after.Revision != before.Revision {
+			t.Errorf("%s is in %s", call.id, after.State)
+		}
+	}
+	if staged, err := e.config.Outbox.List(outbox.Staged, 10); err != nil || len(staged) > 0 {
+		t.Errorf("what came to nothing is staged: %v, %v", staged, err)
 	}
 }
 
