@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/picketd/picket/sockapi/client"
 )
 
 func TestClean(t *testing.T) {
@@ -107,5 +109,23 @@ func TestFactsOf(t *testing.T) {
 	want := `{"port":443,"name":"a=b:=c \"q\"","list":[1.0],"empty":"","a,b":"1,2"}`
 	if err != nil || string(got) != want {
 		t.Errorf("got %s, %v; want %s", got, err, want)
+	}
+}
+
+// TestLastWordIsWhyATicketFailed: what the assessment found does not stand where people look for what refused.
+func TestLastWordIsWhyATicketFailed(t *testing.T) {
+	t.Parallel()
+	failure := &client.Failure{Step: "vuln", Error: "the scanner broke"}
+	dead := map[string]client.Delivery{"ops": {Status: client.DeliveryDead, Error: "HTTP 400"}}
+	for want, ticket := range map[string]client.Ticket{
+		"high risk: kev":          {State: client.StateFinished, Summary: "high risk: kev"},
+		"vuln: the scanner broke": {State: client.StateAssetOnline, Summary: "port 22 is open", Failure: failure},
+		"people were not told (ops: dead: HTTP 400)": {
+			State: client.StateFailed, Summary: "high risk: kev", Notification: &client.Notification{}, Delivery: dead,
+		},
+	} {
+		if got := lastWord(ticket); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

@@ -175,10 +175,10 @@ func listTickets(c *cli.Context, q client.TicketQuery) error {
 	})
 }
 
-// lastWord is what a person wants to know of a ticket first: why it failed, if it did, else what came of it.
+// lastWord is what a person wants to know of a ticket first: what failed last, or why it is FAILED, else what came of it.
 func lastWord(t client.Ticket) string {
-	if t.Failure != nil {
-		return t.Failure.Step + ": " + t.Failure.Error
+	if t.Failure != nil || t.State == client.StateFailed {
+		return verdict.WhyFailed(t)
 	}
 	return t.Summary
 }
