@@ -9,7 +9,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -27,47 +26,26 @@ const (
 )
 
 // liveClaims is P5: what it costs a daemon to keep many claims, per renewal and in memory.
-func (h *host) liveClaims(ctx context.Context) ([]row, error) {
-	keeper, socket, err := h.startAnother(ctx, "keeper", "")
-	if err != nil {
-		return nil, err
-	}
+func (h *host) liveClaims(ctx context.Context) []row {
+	keeper, socket := h.startAnother(ctx, "keeper", "")
 	crew := make([]*client.Client, claimers)
 	for i := range crew {
 		crew[i] = client.New(socket)
 		defer crew[i].CloseIdleConnections()
-		if err := sequence(ctx, crew[i], newAsset(), task); err != nil {
-			return nil, err
-		}
+		check(sequence(ctx, crew[i], newAsset(), task))
 	}
 	pid := keeper.Process.Pid
-	empty, err := resident(pid)
-	if err != nil {
-		return nil, err
-	}
-	if err := claimMany(ctx, crew); err != nil {
-		return nil, err
-	}
-	renewed, cpu, err := renewals(ctx, pid, socket)
-	if err != nil {
-		return nil, err
-	}
-	full, err := resident(pid)
-	if err != nil {
-		return nil, err
-	}
-	list, err := crew[0].Claims(ctx)
-	if err != nil {
-		return nil, err
-	}
-	floor, err := h.bareRenewals(ctx)
-	if err != nil {
-		return nil, err
-	}
+	empty := resident(pid)
+	check(claimMany(ctx, crew))
+	renewed, cpu := renewals(ctx, pid, socket)
+	full := resident(pid)
+	list := must(crew[0].Claims(ctx))
+	floor := h.bareRenewals(ctx)
 	picket := cpu / time.Duration(renewed)
 	ratio := picket.Seconds() / floor.Seconds()
 	kib := (full - empty) * 1e6 / 1024 / manyClaims
 	lost := manyClaims - len(list.Claims)
+	check(end(keeper))
 	return []row{
 		{
 			"P5", fmt.Sprintf("%d live claims: CPU of a renewal, at %.0f/s; floor: redsync in a bare loop", manyClaims, renewed/renewedFor.Seconds()),
@@ -75,7 +53,7 @@ func (h *host) liveClaims(ctx context.Context) ([]row, error) {
 		},
 		{id: "P5", figure: "the same: resident memory of a claim", picket: fmt.Sprintf("%.1f KiB", kib), target: "≤ 4 KiB", ok: kib <= 4},
 		{id: "P5", figure: "the same: claims lost", picket: strconv.Itoa(lost), target: "0", ok: lost == 0},
-	}, end(keeper)
+	}
 }
 
 // claimMany claims as many assets, each for an agent that needs to give no sign of life for a day.
@@ -94,48 +72,13 @@ func claimMany(ctx context.Context, crew []*client.Client) error {
 	return together(work)
 }
 
-// together runs all at once and returns the first error.
-func together(work []func() error) error {
-	var group sync.WaitGroup
-	errs := make(chan error, len(work))
-	for _, do := range work {
-		group.Go(func() { errs <- do() })
-	}
-	group.Wait()
-	for range work {
-		if err := <-errs; err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // renewals counts a daemon's renewals for a while, and the CPU that it used.
-func renewals(ctx context.Context, pid int, socket string) (n float64, cpu time.Duration, err error) {
-	select {
-	case <-time.After(settle):
-	case <-ctx.Done():
-		return 0, 0, context.Cause(ctx)
-	}
-	before, err := metric(ctx, socket, renewedName)
-	if err != nil {
-		return 0, 0, err
-	}
-	used, err := cpuOf(pid)
-	if err != nil {
-		return 0, 0, err
-	}
-	select {
-	case <-time.After(renewedFor):
-	case <-ctx.Done():
-		return 0, 0, context.Cause(ctx)
-	}
-	cpu, err = cpuOf(pid)
-	if err != nil {
-		return 0, 0, err
-	}
-	after, err := metric(ctx, socket, renewedName)
-	return after - before, cpu - used, err
+func renewals(ctx context.Context, pid int, socket string) (n float64, cpu time.Duration) {
+	pause(ctx, settle)
+	before, used := metric(ctx, socket, renewedName), must(cpuOf(pid))
+	pause(ctx, renewedFor)
+	cpu = must(cpuOf(pid)) - used
+	return metric(ctx, socket, renewedName) - before, cpu
 }
 
 // cpuOf is how much CPU a process has used, in user and system.
@@ -154,29 +97,21 @@ func cpuOf(pid int) (time.Duration, error) {
 }
 
 // bareRenewals is the CPU that a renewal takes in this process, which does nothing else meanwhile: redsync's Extend, one by one.
-func (h *host) bareRenewals(ctx context.Context) (time.Duration, error) {
+func (h *host) bareRenewals(ctx context.Context) time.Duration {
 	work := newRedisWork(h.redisAddr)
 	defer work.redis.Close()
 	locks := make([]*redsync.Mutex, manyClaims)
 	for i := range locks {
 		locks[i] = work.locks.NewMutex(fmt.Sprintf("picket:{bare-%d}:lock", i), redsync.WithExpiry(time.Minute), redsync.WithTries(1))
-		if err := locks[i].LockContext(ctx); err != nil {
-			return 0, err
-		}
+		check(locks[i].LockContext(ctx))
 	}
-	before, err := ownCPU()
-	if err != nil {
-		return 0, err
-	}
+	before := must(ownCPU())
 	for range barePasses {
 		for _, l := range locks {
-			if _, err := l.ExtendContext(ctx); err != nil {
-				return 0, err
-			}
+			must(l.ExtendContext(ctx))
 		}
 	}
-	after, err := ownCPU()
-	return (after - before) / (barePasses * manyClaims), err
+	return (must(ownCPU()) - before) / (barePasses * manyClaims)
 }
 
 func ownCPU() (time.Duration, error) {

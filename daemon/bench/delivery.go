@@ -40,11 +40,8 @@ type receiver struct {
 	arrived chan time.Time // when each did; nil: nobody wants to know
 }
 
-func newReceiver(arrived chan time.Time) (*receiver, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
+func newReceiver(arrived chan time.Time) *receiver {
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	r := &receiver{url: "http://" + l.Addr().String() + "/hook", arrived: arrived}
 	r.server.Handler = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		if r.arrived != nil {
@@ -52,7 +49,7 @@ func newReceiver(arrived chan time.Time) (*receiver, error) {
 		}
 	})
 	go func() { _ = r.server.Serve(l) }()
-	return r, nil
+	return r
 }
 
 func (r *receiver) channel() string {
@@ -60,49 +57,34 @@ func (r *receiver) channel() string {
 }
 
 // await returns when the last of n arrived.
-func (r *receiver) await(ctx context.Context, n int) (at time.Time, err error) {
+func (r *receiver) await(ctx context.Context, n int) (at time.Time) {
 	limit := time.After(arrivalLimit)
 	for i := range n {
 		select {
 		case at = <-r.arrived:
 		case <-limit:
-			return at, fmt.Errorf("cannot go on: %d of %d notifications arrived within %s", i, n, arrivalLimit)
+			check(fmt.Errorf("cannot go on: %d of %d notifications arrived within %s", i, n, arrivalLimit))
 		case <-ctx.Done():
-			return at, context.Cause(ctx)
+			check(context.Cause(ctx))
 		}
 	}
-	return at, nil
+	return at
 }
 
 // notifications is P6.
-func (h *host) notifications(ctx context.Context) ([]row, error) {
-	r, err := newReceiver(make(chan time.Time, notifyBatch))
-	if err != nil {
-		return nil, err
-	}
+func (h *host) notifications(ctx context.Context) []row {
+	r := newReceiver(make(chan time.Time, notifyBatch))
 	defer r.server.Close()
-	sender, socket, err := h.startAnother(ctx, "sender", r.channel())
-	if err != nil {
-		return nil, err
-	}
-	db, err := bbolt.Open(filepath.Join(h.dir, "floor.db"), 0o600, nil)
-	if err != nil {
-		return nil, err
-	}
+	sender, socket := h.startAnother(ctx, "sender", r.channel())
+	db := must(bbolt.Open(filepath.Join(h.dir, "floor.db"), 0o600, nil))
 	defer db.Close()
-	way, err := h.way(ctx, r, socket, db)
-	if err != nil {
-		return nil, err
-	}
-	rate, err := sustained(ctx, r, socket, db)
-	if err != nil {
-		return nil, err
-	}
-	return append(way, rate), end(sender)
+	rows := append(h.way(ctx, r, socket, db), sustained(ctx, r, socket, db))
+	check(end(sender))
+	return rows
 }
 
 // way times one notification at a time, from the call to the request at the receiver.
-func (h *host) way(ctx context.Context, r *receiver, socket string, db *bbolt.DB) ([]row, error) {
+func (h *host) way(ctx context.Context, r *receiver, socket string, db *bbolt.DB) []row {
 	c := client.New(socket)
 	defer c.CloseIdleConnections()
 	store := redis.NewClient(redisOptions(h.redisAddr))
@@ -110,69 +92,44 @@ func (h *host) way(ctx context.Context, r *receiver, socket string, db *bbolt.DB
 	write := writer(db.Update)
 	var took, after, floors []time.Duration
 	for range singles {
-		id, err := risky(ctx, c, newAsset())
-		if err != nil {
-			return nil, err
-		}
+		id := must(risky(ctx, c, newAsset()))
 		start := time.Now()
-		if _, err := c.Notify(ctx, id, notification, 0); err != nil {
-			return nil, err
-		}
+		must(c.Notify(ctx, id, notification, 0))
 		accepted := time.Now()
-		at, err := r.await(ctx, 1)
-		if err != nil {
-			return nil, err
-		}
+		at := r.await(ctx, 1)
 		took, after = append(took, at.Sub(start)), append(after, at.Sub(accepted))
-		if _, err := c.Finish(ctx, id, ""); err != nil {
-			return nil, err
-		}
-		if err := timed(&floors, 1, func() error {
+		must(c.Finish(ctx, id, ""))
+		check(timed(&floors, 1, func() error {
 			for range 3 {
-				if err := store.Ping(ctx).Err(); err != nil {
-					return err
-				}
+				check(store.Ping(ctx).Err())
 			}
 			return write()
-		}); err != nil {
-			return nil, err
-		}
+		}))
 	}
 	picket, floor := median(took), median(floors)
 	return []row{{
 		"P6", "call that notifies → request at the receiver; floor: one fsync and three round trips to Redis",
 		milliseconds(picket), milliseconds(floor), times(picket.Seconds() / floor.Seconds()), "≤ + 1 ms", picket <= floor+time.Millisecond,
-	}, {figure: "of which: from the 202 on", picket: milliseconds(median(after))}}, nil
+	}, {figure: "of which: from the 202 on", picket: milliseconds(median(after))}}
 }
 
 // sustained compares how many notifications a second go all the way with how many small writes a second bbolt makes durable for
 // as many callers.
-func sustained(ctx context.Context, r *receiver, socket string, db *bbolt.DB) (row, error) {
+func sustained(ctx context.Context, r *receiver, socket string, db *bbolt.DB) row {
 	crew, batch := make([]*client.Client, notifiers), make([]func() error, notifiers)
 	for i := range crew {
 		crew[i], batch[i] = client.New(socket), writer(db.Batch)
 		defer crew[i].CloseIdleConnections()
 	}
-	var c compared
-	err := inTurns(notifyRounds, func() error {
-		rate, err := notifyMany(ctx, r, crew)
-		c.picket = append(c.picket, rate)
-		return err
-	}, func() error {
-		rate, err := rate(ctx, roundTime, batch)
-		c.floor = append(c.floor, rate)
-		return err
-	})
-	if err != nil {
-		return row{}, err
-	}
-	return c.row("P6", strconv.Itoa(notifiers)+" agents notify, sustained to the receiver; floor: bbolt's Batch, once each", 0.5), nil
+	c := alternate(notifyRounds,
+		func() float64 { return notifyMany(ctx, r, crew) }, func() float64 { return must(rate(ctx, roundTime, batch)) })
+	return c.row("P6", strconv.Itoa(notifiers)+" agents notify, sustained to the receiver; floor: bbolt's Batch, once each", 0.5)
 }
 
 // notifyMany is the rate from the first call to the last arrival.
-func notifyMany(ctx context.Context, r *receiver, crew []*client.Client) (float64, error) {
+func notifyMany(ctx context.Context, r *receiver, crew []*client.Client) float64 {
 	claims := make([]string, notifyBatch)
-	each := func(do func(c *client.Client, i int) error) error {
+	each := func(do func(c *client.Client, i int) error) {
 		var next atomic.Int64
 		work := make([]func() error, len(crew))
 		for n, c := range crew {
@@ -185,29 +142,23 @@ func notifyMany(ctx context.Context, r *receiver, crew []*client.Client) (float6
 				return nil
 			}
 		}
-		return together(work)
+		check(together(work))
 	}
-	if err := each(func(c *client.Client, i int) (err error) {
+	each(func(c *client.Client, i int) (err error) {
 		claims[i], err = risky(ctx, c, newAsset())
 		return err
-	}); err != nil {
-		return 0, err
-	}
+	})
 	start := time.Now()
-	if err := each(func(c *client.Client, i int) error {
+	each(func(c *client.Client, i int) error {
 		_, err := c.Notify(ctx, claims[i], notification, 0)
 		return err
-	}); err != nil {
-		return 0, err
-	}
-	last, err := r.await(ctx, notifyBatch)
-	if err != nil {
-		return 0, err
-	}
-	return notifyBatch / last.Sub(start).Seconds(), each(func(c *client.Client, i int) error {
+	})
+	last := r.await(ctx, notifyBatch)
+	each(func(c *client.Client, i int) error {
 		_, err := c.Finish(ctx, claims[i], "") // so that no claims are renewed in the next round
 		return err
 	})
+	return notifyBatch / last.Sub(start).Seconds()
 }
 
 // writer writes something as large as an intent, to a new key each time.

@@ -22,24 +22,18 @@ const (
 )
 
 // handOver is P4, for a waiter on the agent's host and on another.
-func (h *host) handOver(ctx context.Context) ([]row, error) {
-	another, socket, err := h.startAnother(ctx, "another", "")
-	if err != nil {
-		return nil, err
+func (h *host) handOver(ctx context.Context) []row {
+	another, socket := h.startAnother(ctx, "another", "")
+	rows := []row{
+		h.killAgents(ctx, "same host", h.daemonSocket, 5*time.Millisecond),
+		h.killAgents(ctx, "other host", socket, 20*time.Millisecond),
 	}
-	same, err := h.killAgents(ctx, "same host", h.daemonSocket, 5*time.Millisecond)
-	if err != nil {
-		return nil, err
-	}
-	other, err := h.killAgents(ctx, "other host", socket, 20*time.Millisecond)
-	if err != nil {
-		return nil, err
-	}
-	return []row{same, other}, end(another)
+	check(end(another))
+	return rows
 }
 
 // killAgents kills processes for which the first daemon holds a claim, each while another agent waits for the asset.
-func (h *host) killAgents(ctx context.Context, where, waiterSocket string, most time.Duration) (row, error) {
+func (h *host) killAgents(ctx context.Context, where, waiterSocket string, most time.Duration) row {
 	agents, waiter := client.New(h.daemonSocket), client.New(waiterSocket)
 	defer agents.CloseIdleConnections()
 	defer waiter.CloseIdleConnections()
@@ -47,31 +41,20 @@ func (h *host) killAgents(ctx context.Context, where, waiterSocket string, most 
 	defer store.Close()
 	var took, trips []time.Duration
 	for range kills {
-		d, err := h.killAgent(ctx, agents, waiter, waiterSocket)
-		if err != nil {
-			return row{}, err
-		}
-		took = append(took, d)
-		if err := timed(&trips, 2, func() error { return store.Ping(ctx).Err() }); err != nil {
-			return row{}, err
-		}
+		took = append(took, h.killAgent(ctx, agents, waiter, waiterSocket))
+		check(timed(&trips, 2, func() error { return store.Ping(ctx).Err() }))
 	}
 	p99, floor := percentile(took, 99), median(trips)
 	return row{
 		"P4", fmt.Sprintf("agent killed → the waiter's 201, %s: p99 (median %s); floor: one round trip to Redis", where, milliseconds(median(took))),
 		milliseconds(p99), milliseconds(floor), times(p99.Seconds() / floor.Seconds()), fmt.Sprintf("≤ %d ms", most.Milliseconds()), p99 <= most,
-	}, nil
+	}
 }
 
-func (h *host) killAgent(ctx context.Context, agents, waiter *client.Client, waiterSocket string) (time.Duration, error) {
+func (h *host) killAgent(ctx context.Context, agents, waiter *client.Client, waiterSocket string) time.Duration {
 	asset := newAsset()
-	agent, err := h.start(ctx, "sleep", "600")
-	if err != nil {
-		return 0, err
-	}
-	if _, err := agents.Claim(ctx, client.ClaimRequest{Asset: asset, Task: task, PID: agent.Process.Pid}); err != nil {
-		return 0, err
-	}
+	agent := must(h.start(ctx, "sleep", "600"))
+	must(agents.Claim(ctx, client.ClaimRequest{Asset: asset, Task: task, PID: agent.Process.Pid}))
 	type answer struct {
 		at    time.Time
 		claim *client.Claim
@@ -82,20 +65,17 @@ func (h *host) killAgent(ctx context.Context, agents, waiter *client.Client, wai
 		r, err := waiter.Claim(ctx, client.ClaimRequest{Asset: asset, Task: task, Heartbeat: "1m", Wait: "1m"})
 		answers <- answer{time.Now(), r.Claim, err}
 	}()
-	for waiting := 0.0; waiting == 0; time.Sleep(pollMetric) {
-		if waiting, err = metric(ctx, waiterSocket, "picket_claims_waiting"); err != nil {
-			return 0, err
-		}
+	for metric(ctx, waiterSocket, "picket_claims_waiting") == 0 {
+		time.Sleep(pollMetric)
 	}
 	time.Sleep(waitedFor)
 	killed := time.Now()
 	_ = agent.Process.Kill()
 	_ = agent.Wait()
 	a := <-answers
-	if a.err != nil {
-		return 0, a.err
-	}
-	return a.at.Sub(killed), waiter.Release(ctx, a.claim.ID)
+	check(a.err)
+	check(waiter.Release(ctx, a.claim.ID))
+	return a.at.Sub(killed)
 }
 
 // percentile of what may not be empty: p percent of the values are not above it.

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Picket Authors
 
+// Command bench measures figures of the daemon beside their floors, in one run on the machine at hand, and prints a table for
+// BENCHMARKS.md. Run it from the root of the repository with make bench, which builds the daemon first.
+//
+// It starts a redis-server, bin/picket daemon, and a floor: this same program, serving the same calls with the same Redis work
+// (redsync, the same Lua scripts with the same arguments) behind handlers that do nothing else. The same client calls both, in
+// turns, A B B A, so that what else the machine does meets both alike. Only the ratios mean something.
 package main
 
 import (
@@ -8,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"syscall"
 )
@@ -28,7 +35,7 @@ const (
 	idleArg  = "idle"  // do nothing
 )
 
-func run(ctx context.Context, args []string) error {
+func run(ctx context.Context, args []string) (err error) {
 	switch {
 	case len(args) == 3 && args[0] == floorArg:
 		return serveFloor(ctx, args[1], args[2])
@@ -38,16 +45,21 @@ func run(ctx context.Context, args []string) error {
 	case len(args) > 0:
 		return fmt.Errorf("cannot tell what %q is; make bench gives no arguments", args[0])
 	}
-	h, err := startHost(ctx)
+	dir, err := os.MkdirTemp("", "picket-bench-")
 	if err != nil {
 		return err
 	}
+	h := &host{dir: dir, daemonSocket: filepath.Join(dir, "picket.sock"), floorSocket: filepath.Join(dir, "floor.sock")}
 	defer h.stop()
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%w%s", err, h.daemonLog())
+		}
+	}()
+	defer catch(&err)
+	h.begin(ctx)
 	machine := describeMachine(h.redisVersion)
-	rows, err := h.measureAll(ctx)
-	if err != nil {
-		return fmt.Errorf("%w%s", err, h.daemonLog())
-	}
+	rows := h.measureAll(ctx)
 	fmt.Println(machine)
 	fmt.Println()
 	printTable(os.Stdout, rows)

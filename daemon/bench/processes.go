@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/user"
@@ -37,83 +39,49 @@ type host struct {
 	started      []*exec.Cmd
 }
 
-func startHost(ctx context.Context) (_ *host, err error) {
-	dir, err := os.MkdirTemp("", "picket-bench-")
-	if err != nil {
-		return nil, err
-	}
-	h := &host{
-		dir: dir, daemonSocket: filepath.Join(dir, "picket.sock"), floorSocket: filepath.Join(dir, "floor.sock"),
-	}
-	defer func() {
-		if err != nil {
-			h.stop()
-		}
-	}()
-	if err := h.startRedis(ctx); err != nil {
-		return nil, err
-	}
-	if err := h.startDaemon(ctx); err != nil {
-		return nil, fmt.Errorf("%w%s", err, h.daemonLog())
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	if h.idle, err = h.start(ctx, self, idleArg); err != nil {
-		return nil, err
-	}
-	if _, err := h.start(ctx, self, floorArg, h.redisAddr, h.floorSocket); err != nil {
-		return nil, err
-	}
-	return h, await(ctx, "the floor", "unix", h.floorSocket)
+// begin starts all of it.
+func (h *host) begin(ctx context.Context) {
+	h.startRedis(ctx)
+	h.startDaemon(ctx)
+	self := must(os.Executable())
+	h.idle = must(h.start(ctx, self, idleArg))
+	must(h.start(ctx, self, floorArg, h.redisAddr, h.floorSocket))
+	check(await(ctx, "the floor", "unix", h.floorSocket))
 }
 
-func (h *host) startRedis(ctx context.Context) error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	port := l.Addr().(*net.TCPAddr).Port
+func (h *host) startRedis(ctx context.Context) {
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
+	h.redisAddr = l.Addr().String()
 	_ = l.Close()
-	h.redisAddr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-	_, err = h.start(ctx, "redis-server", "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+	_, port, _ := net.SplitHostPort(h.redisAddr)
+	_, err := h.start(ctx, "redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
 		"--dir", h.dir, "--logfile", filepath.Join(h.dir, "redis.log"))
 	if err != nil {
-		return fmt.Errorf("%w: install Debian's redis-server", err)
+		check(fmt.Errorf("%w: install Debian's redis-server", err))
 	}
-	if err := await(ctx, "redis-server", "tcp", h.redisAddr); err != nil {
-		return err
-	}
+	check(await(ctx, "redis-server", "tcp", h.redisAddr))
 	client := redis.NewClient(redisOptions(h.redisAddr))
 	defer client.Close()
-	info, err := client.InfoMap(ctx, "server").Result()
-	h.redisVersion = info["Server"]["redis_version"]
-	return err
+	h.redisVersion = must(client.InfoMap(ctx, "server").Result())["Server"]["redis_version"]
 }
 
 // startDaemon starts the daemon with its defaults, but for what must be its own.
-func (h *host) startDaemon(ctx context.Context) error {
-	config, err := h.configure("picket", "")
-	if err != nil {
-		return err
+func (h *host) startDaemon(ctx context.Context) {
+	var err error
+	if h.daemon, err = h.start(ctx, picketBinary, "daemon", "--config", h.configure("picket", "")); err != nil {
+		check(fmt.Errorf("%w: make bench builds it and runs at the root of the repository", err))
 	}
-	if h.daemon, err = h.start(ctx, picketBinary, "daemon", "--config", config); err != nil {
-		return fmt.Errorf("%w: make bench builds it and runs at the root of the repository", err)
-	}
-	return await(ctx, "the daemon", "unix", h.daemonSocket)
+	check(await(ctx, "the daemon", "unix", h.daemonSocket))
 }
 
 // configure writes the configuration of a daemon of that name, whose socket is NAME.sock and whose state is in NAME; more is TOML.
-func (h *host) configure(name, more string) (path string, err error) {
-	group, err := user.LookupGroupId(strconv.Itoa(os.Getgid()))
-	if err != nil {
-		return "", err
-	}
+func (h *host) configure(name, more string) (path string) {
+	group := must(user.LookupGroupId(strconv.Itoa(os.Getgid())))
 	path = filepath.Join(h.dir, name+".toml")
 	text := fmt.Sprintf("state_dir = %q\nadmin_group = \"\"\n[socket]\npath = %q\nmode = \"0600\"\ngroup = %q\n[redis]\naddrs = [%q]\n%s",
 		filepath.Join(h.dir, name), filepath.Join(h.dir, name+".sock"), group.Name, h.redisAddr, more)
-	return path, os.WriteFile(path, []byte(text), 0o600)
+	check(os.WriteFile(path, []byte(text), 0o600))
+	return path
 }
 
 // start starts a process that ends with this one. Its standard error goes to a file of its name.
@@ -180,4 +148,53 @@ func await(ctx context.Context, what, network, addr string) error {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+}
+
+// startAnother starts a daemon beside the first, on the same Redis and with a state of its own; more is TOML.
+func (h *host) startAnother(ctx context.Context, name, more string) (cmd *exec.Cmd, socket string) {
+	cmd = must(h.start(ctx, picketBinary, "daemon", "--config", h.configure(name, more)))
+	socket = filepath.Join(h.dir, name+".sock")
+	check(await(ctx, "the daemon "+name, "unix", socket))
+	return cmd, socket
+}
+
+// passed is a daemon's socket that stays while the daemon does not: it is handed to each, as systemd does.
+type passed struct {
+	host   *host
+	config string
+	path   string
+	file   *os.File
+}
+
+func (h *host) newPassed(name, more string) *passed {
+	path := filepath.Join(h.dir, name+".passed")
+	l := must(net.ListenUnix("unix", &net.UnixAddr{Name: path}))
+	l.SetUnlinkOnClose(false)
+	defer l.Close()
+	return &passed{h, h.configure(name, more), path, must(l.File())}
+}
+
+// start returns when the process runs, not when it is ready: until then calls wait in the socket's queue.
+func (p *passed) start(ctx context.Context) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "sh", "-c", `LISTEN_PID=$$ exec "$@"`, "sh", picketBinary, "daemon", "--config", p.config)
+	cmd.Env = append(os.Environ(), "LISTEN_FDS=1")
+	cmd.ExtraFiles = []*os.File{p.file}
+	check(p.host.launch(cmd, picketBinary))
+	return cmd
+}
+
+// metric is one of a daemon's own figures, by its name and labels as they stand there.
+func metric(ctx context.Context, socket, name string) float64 {
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}
+	resp := must(transport.RoundTrip(must(http.NewRequestWithContext(ctx, http.MethodGet, "http://picket/metrics", nil))))
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return must(strconv.ParseFloat(strings.TrimSpace(value), 64))
+		}
+	}
+	panic(broken{errors.Join(fmt.Errorf("cannot read %s from the daemon's metrics", name), err)})
 }

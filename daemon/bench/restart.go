@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/picketd/picket/sockapi/client"
@@ -21,28 +22,18 @@ const (
 )
 
 // restarts is P8.
-func (h *host) restarts(ctx context.Context) ([]row, error) {
-	p, err := h.newPassed("restarted", "")
-	if err != nil {
-		return nil, err
-	}
-	daemon, err := p.start(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := client.New(p.path).Status(ctx); err != nil {
-		return nil, err
-	}
+func (h *host) restarts(ctx context.Context) []row {
+	p := h.newPassed("restarted", "")
+	daemon := p.start(ctx)
+	must(client.New(p.path).Status(ctx))
 	crowd := startCrowd(ctx, p.path)
 	defer crowd.end()
 	for range restartTimes {
 		time.Sleep(loadBetween)
 		if err := end(daemon); err != nil {
-			return nil, fmt.Errorf("cannot stop the daemon cleanly: %w", err)
+			check(fmt.Errorf("cannot stop the daemon cleanly: %w", err))
 		}
-		if daemon, err = p.start(ctx); err != nil {
-			return nil, err
-		}
+		daemon = p.start(ctx)
 	}
 	time.Sleep(loadBetween)
 	crowd.end()
@@ -50,19 +41,19 @@ func (h *host) restarts(ctx context.Context) ([]row, error) {
 	if crowd.first != nil {
 		figure += fmt.Sprintf(" (the first: %v)", crowd.first)
 	}
+	check(end(daemon))
 	return []row{
 		{id: "P8", figure: figure, picket: strconv.Itoa(crowd.failed), target: "0", ok: crowd.failed == 0},
 		{
 			id: "P8", figure: "the same: longest sequence of any agent, in which is the pause", picket: milliseconds(crowd.longest),
 			target: "< 500 ms", ok: crowd.longest < pauseMost,
 		},
-	}, end(daemon)
+	}
 }
 
 // crowd is agents that work until they are told to end.
 type crowd struct {
-	quit   chan struct{}
-	once   sync.Once
+	ended  atomic.Bool
 	agents sync.WaitGroup
 
 	mu           sync.Mutex
@@ -72,12 +63,12 @@ type crowd struct {
 }
 
 func startCrowd(ctx context.Context, socket string) *crowd {
-	c := &crowd{quit: make(chan struct{})}
+	c := &crowd{}
 	for range loadAgents {
 		c.agents.Go(func() {
 			agent := client.New(socket)
 			defer agent.CloseIdleConnections()
-			for !c.ended() {
+			for !c.ended.Load() {
 				start := time.Now()
 				err := sequence(ctx, agent, newAsset(), task)
 				c.note(err, time.Since(start))
@@ -101,17 +92,8 @@ func (c *crowd) note(err error, took time.Duration) {
 	}
 }
 
-func (c *crowd) ended() bool {
-	select {
-	case <-c.quit:
-		return true
-	default:
-		return false
-	}
-}
-
 // end returns when every agent has ended its sequence.
 func (c *crowd) end() {
-	c.once.Do(func() { close(c.quit) })
+	c.ended.Store(true)
 	c.agents.Wait()
 }

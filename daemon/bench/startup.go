@@ -27,56 +27,34 @@ const (
 
 // fullOutbox is P7: the first answer of a daemon whose outbox holds what waits for a channel that was long away, and which sends
 // it from then on.
-func (h *host) fullOutbox(ctx context.Context) ([]row, error) {
-	r, err := newReceiver(nil)
-	if err != nil {
-		return nil, err
-	}
+func (h *host) fullOutbox(ctx context.Context) []row {
+	r := newReceiver(nil)
 	defer r.server.Close()
 	const name = "full"
 	path := filepath.Join(h.dir, name, "outbox.db")
-	if err := fill(path); err != nil {
-		return nil, err
-	}
-	p, err := h.newPassed(name, fmt.Sprintf("[outbox]\nmax_size_mib = %d\n%s", roomForAll, r.channel()))
-	if err != nil {
-		return nil, err
-	}
+	fill(path)
+	p := h.newPassed(name, fmt.Sprintf("[outbox]\nmax_size_mib = %d\n%s", roomForAll, r.channel()))
 	var took, opened, checked []time.Duration
 	for range starts {
-		if err := timed(&opened, 1, func() error { return open(path) }); err != nil {
-			return nil, err
-		}
-		if err := timed(&checked, 1, func() error { return openOutbox(path) }); err != nil {
-			return nil, err
-		}
-		d, err := p.firstAnswer(ctx)
-		if err != nil {
-			return nil, err
-		}
-		took = append(took, d)
+		check(timed(&opened, 1, func() error {
+			return must(bbolt.Open(path, 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType})).Close()
+		}))
+		check(timed(&checked, 1, func() error { return openOutbox(path).Close() }))
+		took = append(took, p.firstAnswer(ctx))
 	}
 	picket, floor := median(took), median(opened)
 	return []row{{
 		"P7", fmt.Sprintf("start with %d ready intents → first answer; floor: bbolt opens the file", readyIntents),
 		milliseconds(picket), milliseconds(floor), times(picket.Seconds() / floor.Seconds()), "< 1 s", picket < startMost,
-	}, {figure: "of which: the outbox opened, and all its keys read", picket: milliseconds(median(checked))}}, nil
+	}, {figure: "of which: the outbox opened, and all its keys read", picket: milliseconds(median(checked))}}
 }
 
 // fill makes an outbox of intents that may be sent.
-func fill(path string) (err error) {
-	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	box, err := outbox.Open(path, outbox.Options{MaxSize: roomForAll << 20})
-	if err != nil {
-		return err
-	}
+func fill(path string) {
+	check(os.Mkdir(filepath.Dir(path), 0o700))
+	box := openOutbox(path)
 	defer box.Close()
-	content, err := json.Marshal(notification)
-	if err != nil {
-		return err
-	}
+	content := must(json.Marshal(notification))
 	work := make([]func() error, stagers)
 	for i := range work {
 		work[i] = func() error {
@@ -88,7 +66,7 @@ func fill(path string) (err error) {
 			return nil
 		}
 	}
-	return together(work)
+	check(together(work))
 }
 
 func makeReady(box *outbox.Store, asset string, content []byte) error {
@@ -103,37 +81,23 @@ func makeReady(box *outbox.Store, asset string, content []byte) error {
 	return box.Commit(in.Ref)
 }
 
-func open(path string) error {
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType})
-	if err != nil {
-		return err
-	}
-	return db.Close()
-}
-
-func openOutbox(path string) error {
-	box, err := outbox.Open(path, outbox.Options{MaxSize: roomForAll << 20})
-	if err != nil {
-		return err
-	}
-	return box.Close()
+func openOutbox(path string) *outbox.Store {
+	return must(outbox.Open(path, outbox.Options{MaxSize: roomForAll << 20}))
 }
 
 // firstAnswer starts a daemon, asks it at once how it is, and kills it when it has said so.
-func (p *passed) firstAnswer(ctx context.Context) (time.Duration, error) {
+func (p *passed) firstAnswer(ctx context.Context) time.Duration {
 	c := client.New(p.path)
 	defer c.CloseIdleConnections()
 	begun := time.Now()
-	cmd, err := p.start(ctx)
-	if err != nil {
-		return 0, err
-	}
+	cmd := p.start(ctx)
 	status, err := c.Status(ctx)
 	took := time.Since(begun)
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	if err == nil && status.Outbox.Ready < readyIntents*9/10 {
-		err = fmt.Errorf("cannot go on: the outbox has %d ready intents", status.Outbox.Ready)
+	check(err)
+	if status.Outbox.Ready < readyIntents*9/10 {
+		check(fmt.Errorf("cannot go on: the outbox has %d ready intents", status.Outbox.Ready))
 	}
-	return took, err
+	return took
 }

@@ -111,72 +111,40 @@ type coder struct {
 	unpack bool
 }
 
-func (c *coder) f(bits uint, v *uint8) {
-	if c.unpack {
-		*v = uint8(c.word & (1<<bits - 1))
-		c.word >>= bits
-	} else {
-		c.word = c.word>>bits | uint64(*v)<<(64-bits)
-		c.room -= bits
+// f is the next fields, which take so many bits each.
+func (c *coder) f(bits uint, fields ...*uint8) {
+	for _, v := range fields {
+		if c.unpack {
+			*v = uint8(c.word & (1<<bits - 1))
+			c.word >>= bits
+		} else {
+			c.word = c.word>>bits | uint64(*v)<<(64-bits)
+			c.room -= bits
+		}
 	}
 }
 
 func (c *coder) redisAndHosts(s *State) {
-	c.f(3, &s.s)
-	c.f(2, &s.text)
-	c.f(3, &s.rev)
-	c.f(2, &s.grant)
-	c.f(2, &s.owner)
 	c.f(1, &s.hint)
-	c.f(3, &s.ch[0])
-	c.f(3, &s.ch[1])
-	c.f(2, &s.late)
+	c.f(2, &s.text, &s.grant, &s.owner, &s.late)
+	c.f(3, &s.s, &s.rev, &s.ch[0], &s.ch[1])
 	for h := range s.host {
 		p := &s.host[h]
-		c.f(2, &p.up)
-		c.f(1, &p.cut)
-		c.f(1, &p.believes)
-		c.f(3, &p.call)
-		c.f(2, &p.box)
-		c.f(1, &p.text)
-		c.f(3, &p.rev)
-		c.f(2, &p.ch[0])
-		c.f(2, &p.ch[1])
-		c.f(1, &p.fresh)
-		c.f(1, &p.heeded)
-		c.f(1, &p.begun[0])
-		c.f(1, &p.begun[1])
+		c.f(1, &p.cut, &p.believes, &p.text, &p.fresh, &p.heeded, &p.begun[0], &p.begun[1])
+		c.f(2, &p.up, &p.box, &p.ch[0], &p.ch[1])
+		c.f(3, &p.call, &p.rev)
 	}
 }
 
 func (c *coder) rest(s *State) {
-	c.f(2, &s.left.crash)
-	c.f(1, &s.left.death)
-	c.f(2, &s.left.lost)
-	c.f(2, &s.left.expire)
-	c.f(1, &s.left.flush)
-	c.f(1, &s.left.rollback)
-	c.f(2, &s.left.cut)
-	c.f(1, &s.left.discard)
-	c.f(1, &s.left.reopen)
-	c.f(1, &s.left.copy)
-	c.f(2, &s.left.claim)
-	c.f(1, &s.left.other)
-	c.f(1, &s.data)
-	c.f(2, &s.disc)
-	c.f(2, &s.old)
-	c.f(2, &s.heard)
-	c.f(1, &s.host[0].broken)
-	c.f(1, &s.host[1].broken)
+	n := &s.left
+	c.f(1, &n.death, &n.flush, &n.rollback, &n.discard, &n.reopen, &n.copy, &n.other)
+	c.f(2, &n.crash, &n.lost, &n.expire, &n.cut, &n.claim)
+	c.f(1, &s.data, &s.host[0].broken, &s.host[1].broken)
+	c.f(2, &s.disc, &s.old, &s.heard)
 	for i := range 2 {
-		c.f(2, &s.said[i])
-		c.f(2, &s.out[i])
-		c.f(2, &s.parked[i])
+		c.f(2, &s.said[i], &s.out[i], &s.parked[i], &s.gave[i], &s.n[i], &s.copied[i], &s.copiedAt[i])
 		c.f(3, &s.excuse[i])
-		c.f(2, &s.gave[i])
-		c.f(2, &s.n[i])
-		c.f(2, &s.copied[i])
-		c.f(2, &s.copiedAt[i])
 	}
 }
 
