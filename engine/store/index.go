@@ -23,10 +23,11 @@ type index struct {
 	mu      sync.Mutex
 	touched map[TicketID]time.Time
 	wake    chan struct{}
+	writing Turnstile // so that a listing comes after what is being written
 }
 
 func newIndex() *index {
-	return &index{touched: map[TicketID]time.Time{}, wake: make(chan struct{}, 1)}
+	return &index{touched: map[TicketID]time.Time{}, wake: make(chan struct{}, 1), writing: NewTurnstile()}
 }
 
 // Touch notes that a ticket was written.
@@ -63,6 +64,10 @@ func (s *Store) KeepIndex(ctx context.Context) {
 // flushIndex writes what was touched.
 func (s *Store) flushIndex(ctx context.Context) error {
 	x := s.index
+	if err := x.writing.Enter(ctx); err != nil {
+		return err
+	}
+	defer x.writing.Leave()
 	x.mu.Lock()
 	touched := x.touched
 	x.touched = map[TicketID]time.Time{}
