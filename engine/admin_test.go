@@ -43,6 +43,9 @@ func breaks(t *testing.T, s *shared) {
 	if next.Token <= c.Token+1 {
 		t.Errorf("token %d after %d, with a grant that nobody holds between", next.Token, c.Token)
 	}
+	if seen, err := b.store.Peek(t.Context(), next.Ticket); err != nil || seen.Grant.Forced { // or its loss would be told as one by force
+		t.Errorf("the next grant is %+v, %v", seen.Grant, err)
+	}
 	list, _, err := b.History(t.Context(), c.Ticket)
 	if err != nil || list[1].Event != "lost" || list[1].Reason != "forced: it hangs" || list[1].Agent != "1/0" {
 		t.Errorf("the history is %+v, %v", list, err)

@@ -17,6 +17,22 @@ import (
 
 func TestG4_NoWayButAlongTheFlow(t *testing.T) { everywhere(t, alongTheFlow) }
 
+func TestATicketOfAnotherFlowIsNotClaimed(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	e := f.host("host-a")
+	c, _ := claimed(t, e, "a", "t")
+	if err := e.Release(t.Context(), c.ID, agent); err != nil {
+		t.Fatal(err)
+	}
+	f.client.HSet(t.Context(), e.store.Keys.Ticket(c.Ticket), "flow", "another")
+	_, err := e.Claim(t.Context(), ask("a", "t"))
+	wantErr(t, err, ErrFlowMismatch)
+	if n := f.client.Exists(t.Context(), e.store.Keys.Lock("a")).Val(); n != 0 {
+		t.Error("it is locked")
+	}
+}
+
 func TestG4_TerminalStatesAbsorb(t *testing.T) { everywhere(t, terminalAbsorbs) }
 
 func TestG5_AStepIsRecordedOnce(t *testing.T) { everywhere(t, recordedOnce) }
