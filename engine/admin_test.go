@@ -130,4 +130,20 @@ func reopens(t *testing.T, s *shared) {
 	if e.config.Redis.Exists(t.Context(), e.store.Keys.Lock("again-3")).Val() != 0 {
 		t.Error("the lock is still there")
 	}
+	// Another task's claim that has locked, and is about to mint, keeps its lock.
+	c, _ = claimed(t, e, "again-4", "t")
+	if _, err := e.Fail(t.Context(), c.ID, agent, FailureRequest{"online", "broken", true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Release(t.Context(), c.ID, agent); err != nil {
+		t.Fatal(err)
+	}
+	lock := e.store.Keys.Lock("again-4")
+	e.config.Redis.Set(t.Context(), lock, "about to mint", time.Minute)
+	if _, err := e.Reopen(t.Context(), c.Ticket, "1/0", "try again"); err != nil {
+		t.Fatal(err)
+	}
+	if by := e.config.Redis.Get(t.Context(), lock).Val(); by != "about to mint" {
+		t.Errorf("the lock is %q's", by)
+	}
 }
