@@ -67,21 +67,17 @@ func (a *Agent) claimAsset(ctx context.Context, asset, request string) (client.C
 		return err
 	}
 	err := a.call(ctx, claim)
-	for again := true; again; {
-		again = false
-		p, ok := errors.AsType[*client.Problem](err)
+	for {
 		switch {
-		case !ok || len(p.Errors) != 1:
-		case p.Errors[0].Location == "body.pid" && r.PID != 0:
-			r.PID, again = 0, true
-		case p.Errors[0].Location == "body.max_hold" && r.MaxHold != "" && a.options.MaxHold == 0:
-			r.MaxHold, again = "", true
+		case r.PID != 0 && client.Refuses(err, "body.pid"):
+			r.PID = 0
+		case r.MaxHold != "" && a.options.MaxHold == 0 && client.Refuses(err, "body.max_hold"):
+			r.MaxHold = ""
+		default:
+			return got, err
 		}
-		if again {
-			err = a.call(ctx, claim)
-		}
+		err = a.call(ctx, claim)
 	}
-	return got, err
 }
 
 // releaseTimeout bounds the release at the end; the daemon also frees the lock when it sees this process end.

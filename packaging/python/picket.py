@@ -151,9 +151,10 @@ class Client:
         """Claim an asset for a task. Of a ticket that is finished already the claim is `done`, and nothing is held.
 
         Raises LockHeld when another holds it, after `wait` at most. When the answer is lost, with the daemon perhaps, the request is sent
-        again under its name, `request`, for a while, and is answered with the claim that it was granted. Without one it is given one."""
+        again under its name, `request`, for a while, and is answered with the claim that it was granted. Without one it is given one. An older
+        daemon, which knows no names, gets it without one, and then it is not sent again."""
         end = time.monotonic() + _seconds(wait or 0)
-        name = request or secrets.token_hex(16)
+        name: Optional[str] = request or secrets.token_hex(16)
 
         def ask() -> Any:
             body = {"asset": asset, "task": task, "flow": flow, "pid": pid, "request": name}
@@ -168,10 +169,15 @@ class Client:
             sent = _boottime()
             try:
                 return Claim(self, self._follow(ask), sent if wait is None else None)
+            except Problem as p:
+                # A daemon that knows names takes one of 64 bytes.
+                if name is None or len(name.encode()) > 64 or [e["location"] for e in p.errors] != ["body.request"]:
+                    raise
+                name = None
             except Unreachable as e:
                 if e.lost and lost is None:
                     lost = time.monotonic()
-                if lost is None or time.monotonic() - lost > FOLLOW_SECONDS:
+                if name is None or lost is None or time.monotonic() - lost > FOLLOW_SECONDS:
                     raise
                 time.sleep(0.02)
 

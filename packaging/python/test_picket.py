@@ -132,6 +132,32 @@ class ClientTest(unittest.TestCase):
             server.join()
             self.assertEqual(names[0], names[1])
 
+    def test_an_older_daemon_is_asked_without_a_name(self):
+        refusal = {"code": "INVALID", "errors": [{"location": "body.request", "message": "is not a field"}]}
+        answers = [(422, refusal), (200, {"claim": {"id": "x", "token": 1}, "ticket": {}, "next": []}), (422, refusal)]
+        with tempfile.TemporaryDirectory() as d, socket.socket(socket.AF_UNIX) as listener:
+            path, asked = os.path.join(d, "s"), []
+            listener.bind(path)
+            listener.listen(4)
+
+            def serve():
+                for status, answer in answers:
+                    with listener.accept()[0] as conn:
+                        got = b""
+                        while not got.endswith(b"}"):
+                            got += conn.recv(4096)
+                        asked.append("request" in json.loads(got[got.index(b"{") :]))
+                        body = json.dumps(answer).encode()
+                        conn.sendall(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n%s" % (status, len(body), body))
+
+            server = threading.Thread(target=serve)
+            server.start()
+            self.assertEqual(picket.Client(path).claim("a", "t").id, "x")
+            with self.assertRaises(picket.Problem):
+                picket.Client(path).claim("a", "t", request="n" * 65)
+            server.join()
+            self.assertEqual(asked, [True, False, True])
+
     def test_nobody_listens(self):
         with self.assertRaises(picket.Unreachable):
             picket.Client(os.path.join(tempfile.gettempdir(), "no.sock")).status()

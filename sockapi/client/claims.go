@@ -24,6 +24,9 @@ const (
 	ReasonForced      = "forced"
 )
 
+// maxRequestName is what a daemon takes as a request's name, in bytes; one that refuses a shorter one knows no names.
+const maxRequestName = 64
+
 // ClaimRequest is the body of POST /v1/claims. Durations are Go's: "30s", "10m". In the tags of all requests, lengths count
 // bytes and form says which further rules the daemon checks a string by.
 type ClaimRequest struct {

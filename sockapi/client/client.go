@@ -14,7 +14,7 @@ import (
 
 // Claim asks for the right to advance a ticket. When the ticket is terminal, the answer's Claim is nil. A *Problem with
 // LockHeld names the holder. A request without a name is given one, so that it is sent again, for a while, when its answer is lost with
-// the daemon.
+// the daemon. An older daemon, which knows no names, gets it without one, and then it is not sent again.
 func (c *Client) Claim(ctx context.Context, r ClaimRequest) (ClaimResponse, error) {
 	var a ClaimResponse
 	if r.Request == "" {
@@ -22,12 +22,17 @@ func (c *Client) Claim(ctx context.Context, r ClaimRequest) (ClaimResponse, erro
 	}
 	start := time.Now()
 	patience, _ := time.ParseDuration(r.Wait) // the daemon says what is wrong with it
-	err := c.followLost(ctx, func() error {
+	ask := func() error {
 		if patience > 0 {
 			r.Wait = max(patience-time.Since(start), 0).String()
 		}
 		return c.once(ctx, http.MethodPost, "/v1/claims", &r, &a)
-	})
+	}
+	err := c.followLost(ctx, ask)
+	if len(r.Request) <= maxRequestName && Refuses(err, "body.request") {
+		r.Request = ""
+		err = c.follow(ctx, ask)
+	}
 	return a, err
 }
 

@@ -187,6 +187,43 @@ func TestAClaimWhoseAnswerIsLostIsSentAgain(t *testing.T) {
 	}
 }
 
+// TestAnOlderDaemonIsAskedWithoutAName: one that knows no names. A name that no daemon takes is not left out, and without a name a lost
+// answer is the caller's to deal with.
+func TestAnOlderDaemonIsAskedWithoutAName(t *testing.T) {
+	t.Parallel()
+	var names []string
+	c := setup(t, func(w http.ResponseWriter, r *http.Request) {
+		var body ClaimRequest
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		names = append(names, body.Request)
+		switch {
+		case body.Request != "":
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			_ = json.NewEncoder(w).Encode(Problem{Code: Invalid, Errors: []FieldError{{"body.request", "is not a field; known: asset, task"}}})
+		case body.Task == "lost":
+			panic(http.ErrAbortHandler)
+		default:
+			_, _ = io.WriteString(w, `{"claim":{"id":"x"}}`)
+		}
+	})
+	for _, request := range []string{"", "mine"} {
+		names = nil
+		got, err := c.Claim(t.Context(), ClaimRequest{Asset: "a", Task: "t", Request: request})
+		if err != nil || got.Claim == nil || len(names) != 2 || names[0] == "" || names[1] != "" {
+			t.Errorf("%q: got %+v, %v by requests called %q", request, got, err, names)
+		}
+	}
+	names = nil
+	if _, err := c.Claim(t.Context(), ClaimRequest{Asset: "a", Task: "t", Request: strings.Repeat("n", 65)}); !Refuses(err, "body.request") || len(names) != 1 {
+		t.Errorf("a name that is too long: %v by requests called %q", err, names)
+	}
+	c.CloseIdleConnections()
+	names = nil
+	if _, err := c.Claim(t.Context(), ClaimRequest{Asset: "a", Task: "lost"}); !errors.Is(err, errLost) || len(names) > 3 { // net/http repeats it on a new connection
+		t.Errorf("a claim without an answer: %v by requests called %q", err, names)
+	}
+}
+
 // TestDrainingHasAnEnd: a context that ends, ends the following, and a Retry-After beyond all patience is not followed.
 func TestDrainingHasAnEnd(t *testing.T) {
 	t.Parallel()

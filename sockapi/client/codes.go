@@ -4,6 +4,7 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -106,6 +107,12 @@ type Problem struct {
 type FieldError struct {
 	Location string `json:"location" doc:"Where: body.asset, query.wait, path.task."`
 	Message  string `json:"message" doc:"What is wrong there, and what would be right."`
+}
+
+// Refuses reports whether err is a Problem about this one place of the request, such as body.pid, and about no other.
+func Refuses(err error, location string) bool {
+	p, ok := errors.AsType[*Problem](err)
+	return ok && len(p.Errors) == 1 && p.Errors[0].Location == location
 }
 
 // Error makes a Problem an error: its sentence, what is wrong at the places that the sentence does not name, what is allowed

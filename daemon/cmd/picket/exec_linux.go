@@ -70,7 +70,7 @@ func execAction(c *cli.Context) error {
 		req.PID = os.Getpid() // or a heartbeat alone would be the only sign of life
 	}
 	r, err := cl.Claim(c.Context, req)
-	if req.PID != 0 && refusesPID(err) { // from a container, where the daemon cannot tell who that is
+	if req.PID != 0 && client.Refuses(err, "body.pid") { // from a container, where the daemon cannot tell who that is
 		req.PID = 0
 		r, err = cl.Claim(c.Context, req)
 	}
@@ -156,9 +156,4 @@ func (g *guard) release() {
 	if err := g.client.Release(ctx, g.claim.ID); err != nil {
 		fmt.Fprintf(g.errs, "picket: cannot release the claim on %s: %s\n", clean(g.claim.Asset), clean(describe(err)))
 	}
-}
-
-func refusesPID(err error) bool {
-	var p *client.Problem
-	return errors.As(err, &p) && len(p.Errors) == 1 && p.Errors[0].Location == "body.pid"
 }
