@@ -6,6 +6,7 @@ package sockapi
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -56,29 +57,29 @@ func listIntents(c *call, q outboxQuery, _ noInput) (answer, error) {
 			return answer{}, problem(client.OutboxUnavailable, "this host's outbox cannot be read; see /readyz?verbose")
 		}
 		if one.status == outbox.Parked || one.status == outbox.Dead {
-			some = slices.DeleteFunc(some, func(in outbox.Intent) bool { return c.decided(c.request.Context(), in, one.status) })
+			some = slices.DeleteFunc(some, func(in outbox.Intent) bool {
+				return in.Origin == outbox.Closed && !c.undecided(c.request.Context(), in, one.status)
+			})
 		}
 		found, more = append(found, some...), more || left
 	}
 	return intentsAnswer(found, more), nil
 }
 
-// decided reports whether nobody has to decide about a closed intent's parked or dead channels any more: somebody did, maybe on
-// another host, a retry was sent, or the ticket is in another run. When Redis cannot be asked, somebody has to.
-func (c *call) decided(ctx context.Context, in outbox.Intent, status outbox.Status) bool {
-	if in.Origin != outbox.Closed {
-		return false
-	}
+// undecided takes those channels in status out of a closed intent about which nobody has to decide any more: somebody did, maybe on
+// another host, a retry has another outcome there, or the ticket is in another run. It reports whether one is left. When Redis cannot
+// be asked, all are.
+func (c *call) undecided(ctx context.Context, in outbox.Intent, status outbox.Status) bool {
 	t, err := c.api.Engine.Ticket(ctx, store.ID(store.Asset(in.Asset), in.Task))
 	if err != nil {
-		return errors.Is(err, store.ErrTicketNotFound)
+		return !errors.Is(err, store.ErrTicketNotFound)
 	}
-	for name, d := range in.Channels {
-		if d.Status == status && t.Run == in.Run && t.Delivery[name].Status == status {
-			return false
-		}
-	}
-	return true
+	maps.DeleteFunc(in.Channels, func(name string, d outbox.Delivery) bool {
+		is := t.Delivery[name]
+		own := t.Intent == in.ID || is.At.UnixMilli() == d.At.UnixMilli()
+		return d.Status == status && !(own && is.Status == status && t.Run == in.Run)
+	})
+	return hasChannelIn(in, status)
 }
 
 func getIntents(c *call, q outboxQuery, _ noInput) (answer, error) {

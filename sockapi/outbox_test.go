@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -41,19 +42,9 @@ func TestParkedAndDeadAmongManyClosed(t *testing.T) {
 	// left leaves a notification of an asset as a person finds it: state and status on the ticket, closed in the outbox.
 	left := func(asset, state string, status outbox.Status) {
 		t.Helper()
-		claimed, err := h.client.Claim(t.Context(), client.ClaimRequest{Asset: asset, Task: "t", Heartbeat: "10m"})
-		must(t, err)
-		claim := claimed.Claim.ID
-		for _, s := range [][2]string{{"online", client.StateAssetOnline}, {"vuln", client.StateVulnCheckDone}, {"assess", client.StateHighRiskFound}} {
-			_, err = h.client.Step(t.Context(), claim, client.StepRequest{Step: s[0], State: s[1]})
-			must(t, err)
-		}
-		_, err = h.client.Notify(t.Context(), claim, client.NotificationRequest{Title: "x", Text: "y", Severity: client.SeverityHigh}, 0)
-		must(t, err)
-		mine, err := h.client.OutboxTicket(t.Context(), asset, "t")
-		must(t, err)
+		ref := h.notified(t, asset)
 		must(t, h.redis.HSet(t.Context(), "picket:{"+asset+"}:ticket:t", "delivery.ops", string(status), "state", state).Err())
-		must(t, closeAs(outbox.Ref{Ticket: asset + "/t", ID: mine.Intents[0].ID}, status))
+		must(t, closeAs(ref, status))
 	}
 	left("web-01", client.StateNotifying, outbox.Parked)
 
@@ -81,4 +72,59 @@ func TestParkedAndDeadAmongManyClosed(t *testing.T) {
 	_, err = h.client.Discard(t.Context(), "web-02", "t", "", "nobody reads it any more")
 	must(t, err)
 	lists("dead", 0, false)
+}
+
+// notified has people told about an asset under the task t, and returns the intent.
+func (h *host) notified(t *testing.T, asset string) outbox.Ref {
+	t.Helper()
+	claimed, err := h.client.Claim(t.Context(), client.ClaimRequest{Asset: asset, Task: "t", Heartbeat: "10m"})
+	must(t, err)
+	claim := claimed.Claim.ID
+	for _, s := range [][2]string{{"online", client.StateAssetOnline}, {"vuln", client.StateVulnCheckDone}, {"assess", client.StateHighRiskFound}} {
+		_, err = h.client.Step(t.Context(), claim, client.StepRequest{Step: s[0], State: s[1]})
+		must(t, err)
+	}
+	_, err = h.client.Notify(t.Context(), claim, client.NotificationRequest{Title: "x", Text: "y", Severity: client.SeverityHigh}, 0)
+	must(t, err)
+	mine, err := h.client.OutboxTicket(t.Context(), asset, "t")
+	must(t, err)
+	return outbox.Ref{Ticket: asset + "/t", ID: mine.Intents[len(mine.Intents)-1].ID}
+}
+
+// TestARetriedIntentIsNotListedAsDead: of a channel that is refused once more after a retry, the last outcome alone is listed. A channel
+// that a retry left alone stays listed.
+func TestARetriedIntentIsNotListedAsDead(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	box, e := h.server.config.Outbox.(*outbox.Store), h.server.config.Engine.(*engine.Engine)
+	at := time.Now()
+	refuse := func(ref outbox.Ref) {
+		t.Helper()
+		at = at.Add(time.Second)
+		o := outbox.Outcome{Ref: ref, Asset: "web-01", Task: "t", Run: 1, Channel: "ops", Number: 1, Status: outbox.Dead, At: at}
+		must(t, box.Record(o, at, false))
+		if closed, err := e.Outcome(t.Context(), o); err != nil || !closed {
+			t.Fatalf("the refusal is recorded: %v, %v", closed, err)
+		}
+		must(t, box.Shut(ref, "ops"))
+	}
+	lists := func(want string) {
+		t.Helper()
+		got, err := h.client.Outbox(t.Context(), "dead")
+		if err != nil || len(got.Intents) != 1 || got.Intents[0].ID != want {
+			t.Fatalf("it lists %+v, %v; want %s", got.Intents, err, want)
+		}
+	}
+	first := h.notified(t, "web-01")
+	refuse(first)
+	lists(first.ID)
+	_, err := h.client.Retry(t.Context(), "web-01", "t", "", "mended")
+	must(t, err)
+	mine, err := h.client.OutboxTicket(t.Context(), "web-01", "t")
+	must(t, err)
+	second := outbox.Ref{Ticket: first.Ticket, ID: mine.Intents[1].ID}
+	refuse(second)
+	lists(second.ID)
+	must(t, h.redis.HSet(t.Context(), "picket:{web-01}:ticket:t", "intent", "of a retry of another channel").Err())
+	lists(second.ID)
 }
