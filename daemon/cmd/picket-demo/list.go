@@ -28,58 +28,36 @@ type scanned struct {
 }
 
 // list has two hosts share a list of assets.
-func list(ctx context.Context, s *stage, hook *receiver, examples string) error {
+func list(ctx context.Context, s *stage, hook *receiver, examples string) {
 	heading("1. A list of assets, shared by two hosts")
-	risky, err := startService(theRisk+":0", ftpGreeting)
-	if err != nil {
-		return err
-	}
+	risky := startService(theRisk+":0", ftpGreeting)
 	defer risky.close()
 	_, port, err := net.SplitHostPort(risky.addr)
-	if err != nil {
-		return fmt.Errorf("cannot tell the service's port: %w", err)
-	}
-	sound, err := startService(net.JoinHostPort("127.0.0.2", port), sshGreeting)
-	if err != nil {
-		return err
-	}
+	check("tell the service's port", err)
+	sound := startService(net.JoinHostPort("127.0.0.2", port), sshGreeting)
 	defer sound.close()
 	examples, err = filepath.Abs(filepath.Join(examples, "agent-run"))
-	if err != nil {
-		return fmt.Errorf("cannot find the examples: %w", err)
-	}
+	check("find the examples", err)
 	config, how := scanConfig(examples, port)
-	if err := os.WriteFile(s.path("agent.toml"), []byte(config), 0o600); err != nil {
-		return fmt.Errorf("cannot write the configuration of picket run: %w", err)
-	}
+	check("write the configuration of picket run", os.WriteFile(s.path("agent.toml"), []byte(config), 0o600))
 	say("%s. Both hosts take the same list, three addresses of this machine; nothing listens on the last:", how)
 	say("$ picket run --config agent.toml --parallel 1 --assets %s --task w48", filepath.Join("examples", "agent-run", "assets"))
 	var agents []*actor
 	hosts := []string{"scan-01", "scan-02"}
 	for _, host := range hosts {
-		a, err := s.start("picket run on "+host, exec.Command(s.picket, "run", "--json", "--parallel", "1", "--socket", s.socket(host),
-			"--config", s.path("agent.toml"), "--assets", filepath.Join(examples, "assets"), "--task", "w48"))
-		if err != nil {
-			return err
-		}
-		agents = append(agents, a)
+		agents = append(agents, s.start("picket run on "+host, exec.Command(s.picket, "run", "--json", "--parallel", "1", "--socket", s.socket(host),
+			"--config", s.path("agent.toml"), "--assets", filepath.Join(examples, "assets"), "--task", "w48")))
 	}
 	var lines []scanned
 	for i, a := range agents {
-		if err := expect(ctx, a, 0); err != nil {
-			return err
-		}
+		expect(ctx, a, 0)
 		lines = append(lines, scannedBy(hosts[i], a.said.String())...)
 	}
 	showScanned(lines)
-	if err := arrival(ctx, hook); err != nil {
-		return err
-	}
-	if err := s.finished(ctx, "scan-01", theRisk, "w48"); err != nil {
-		return err
-	}
+	arrival(ctx, hook)
+	s.finished(ctx, "scan-01", theRisk, "w48")
 	say("Each asset was done once, by whoever had its lock, and people were told once. The receipt finished the ticket. Its history, as picket ticket history %s w48 tells it:", theRisk)
-	return s.history(ctx, "scan-01", theRisk, "w48")
+	s.history(ctx, "scan-01", theRisk, "w48")
 }
 
 // scanConfig is the configuration of picket run: with nmap where it is installed, else with reports that a scanner has left.

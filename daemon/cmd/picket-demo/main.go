@@ -51,7 +51,9 @@ func demo(ctx context.Context, picket, agent, examples string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.clear()) }()
-	return tell(ctx, s, agent, examples)
+	defer catch(&err)
+	tell(ctx, s, agent, examples)
+	return nil
 }
 
 // dev becomes a daemon to try things out with.

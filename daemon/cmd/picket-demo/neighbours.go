@@ -31,15 +31,11 @@ type notification struct {
 	severity string
 }
 
-func startReceiver() (*receiver, error) {
+func startReceiver() *receiver {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("cannot listen for notifications: %w", err)
-	}
+	check("listen for notifications", err)
 	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		return nil, fmt.Errorf("cannot tell the receiver's port: %w", err)
-	}
+	check("tell the receiver's port", err)
 	r := &receiver{
 		url: fmt.Sprintf("http://%s/hook", listener.Addr()), port: port,
 		arrived: make(chan notification, 16), served: make(chan struct{}),
@@ -49,7 +45,7 @@ func startReceiver() (*receiver, error) {
 		defer close(r.served)
 		_ = r.server.Serve(listener) // until close
 	}()
-	return r, nil
+	return r
 }
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -64,15 +60,15 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.arrived <- notification{req.Header.Get("Idempotency-Key"), d.ID, d.Title, d.Text, d.Severity}
 }
 
-func (r *receiver) next(ctx context.Context) (notification, error) {
+func (r *receiver) next(ctx context.Context) (n notification) {
 	select {
-	case n := <-r.arrived:
-		return n, nil
+	case n = <-r.arrived:
 	case <-ctx.Done():
-		return notification{}, context.Cause(ctx)
+		check("", context.Cause(ctx))
 	case <-time.After(startLimit):
-		return notification{}, fmt.Errorf("no notification arrived within %s", startLimit)
+		check("", fmt.Errorf("no notification arrived within %s", startLimit))
 	}
+	return n
 }
 
 func (r *receiver) close() {
@@ -93,11 +89,9 @@ type service struct {
 	serving  sync.WaitGroup
 }
 
-func startService(addr, greeting string) (*service, error) {
+func startService(addr, greeting string) *service {
 	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("cannot open a service: %w", err)
-	}
+	check("open a service", err)
 	s := &service{addr: listener.Addr().String(), listener: listener}
 	s.serving.Go(func() {
 		for {
@@ -109,7 +103,7 @@ func startService(addr, greeting string) (*service, error) {
 			_ = conn.Close()
 		}
 	})
-	return s, nil
+	return s
 }
 
 func (s *service) close() {

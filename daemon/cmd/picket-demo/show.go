@@ -56,13 +56,11 @@ func columnsOf(rows []string) {
 }
 
 // ticket shows a ticket as a host's daemon tells it.
-func (s *stage) ticket(ctx context.Context, host, asset, task string) error {
+func (s *stage) ticket(ctx context.Context, host, asset, task string) {
 	cl := client.New(s.socket(host))
 	defer cl.CloseIdleConnections()
 	t, err := cl.Ticket(ctx, asset, task)
-	if err != nil {
-		return fmt.Errorf("cannot show the ticket: %w", err)
-	}
+	check("show the ticket", err)
 	quote(fmt.Sprintf("%s is %s: %s", t.ID, t.State, t.Summary))
 	rows := []string{"STEP\tSTATE\tTOKEN\tHOST"}
 	byTime := func(a, b string) int { return t.Steps[a].At.Compare(t.Steps[b].At) }
@@ -71,17 +69,14 @@ func (s *stage) ticket(ctx context.Context, host, asset, task string) error {
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%d\t%s", name, step.State, step.Token, step.Host))
 	}
 	columnsOf(rows)
-	return nil
 }
 
 // history shows a ticket's accepted writes, then the refused ones.
-func (s *stage) history(ctx context.Context, host, asset, task string) error {
+func (s *stage) history(ctx context.Context, host, asset, task string) {
 	cl := client.New(s.socket(host))
 	defer cl.CloseIdleConnections()
 	h, err := cl.History(ctx, asset, task)
-	if err != nil {
-		return fmt.Errorf("cannot show the history: %w", err)
-	}
+	check("show the history", err)
 	rows := []string{"SEQ\tEVENT\tTO\tSTEP\tTOKEN\tHOST\tREASON"}
 	row := func(seq string, e client.Event) {
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%d\t%s\t%s", seq, e.Event, e.To, e.Step, e.Token, e.Host, e.Reason))
@@ -95,5 +90,4 @@ func (s *stage) history(ctx context.Context, host, asset, task string) error {
 		})
 	}
 	columnsOf(rows)
-	return nil
 }

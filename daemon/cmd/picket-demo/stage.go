@@ -74,41 +74,34 @@ func newStage(picket string) (*stage, error) {
 }
 
 // start starts a process in a group of its own: Ctrl-C is for the demo, which ends it.
-func (s *stage) start(name string, cmd *exec.Cmd) (*actor, error) {
+func (s *stage) start(name string, cmd *exec.Cmd) *actor {
 	a := &actor{name: name, cmd: cmd, ended: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = &a.said, &a.said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = time.Second
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("cannot start %s: %w", name, err)
-	}
+	check("start "+name, cmd.Start())
 	go func() {
 		defer close(a.ended)
 		_ = cmd.Wait() // how it ended is asked for by code
 	}()
 	s.actors = append(s.actors, a)
-	return a, nil
+	return a
 }
 
 // startRedis starts the embedded Redis, a process of its own, so that a frozen daemon does not freeze it.
-func (s *stage) startRedis() error {
+func (s *stage) startRedis() {
 	cmd := exec.Command(s.picket, "embedded-redis", "--addr", "unix://"+s.path("redis.sock"))
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		return fmt.Errorf("cannot start the embedded Redis: %w", err)
-	}
-	if _, err := s.start("the embedded Redis", cmd); err != nil {
-		return err
-	}
+	check("start the embedded Redis", err)
+	s.start("the embedded Redis", cmd)
 	s.redis = in
-	if _, err := fmt.Fprintln(in, s.password); err != nil {
-		return fmt.Errorf("cannot start the embedded Redis: %w", err)
-	}
-	return os.WriteFile(s.path("password"), []byte(s.password+"\n"), 0o600)
+	_, err = fmt.Fprintln(in, s.password)
+	check("start the embedded Redis", err)
+	check("", os.WriteFile(s.path("password"), []byte(s.password+"\n"), 0o600))
 }
 
 // startDaemon starts a host's daemon and waits until it is ready.
-func (s *stage) startDaemon(ctx context.Context, host, hook string) (*actor, error) {
+func (s *stage) startDaemon(ctx context.Context, host, hook string) *actor {
 	config := fmt.Sprintf(`
 host = %q
 state_dir = %q
@@ -122,26 +115,21 @@ type = "webhook"
 url = %q
 `, host, s.path(host), s.socket(host), s.path("redis.sock"), s.path("password"), ttl, hook)
 	file := s.path(host + ".toml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		return nil, fmt.Errorf("cannot write the configuration of %s: %w", host, err)
-	}
-	a, err := s.start("the daemon of "+host, exec.Command(s.picket, "daemon", "--config", file))
-	if err != nil {
-		return nil, err
-	}
+	check("write the configuration of "+host, os.WriteFile(file, []byte(config), 0o600))
+	a := s.start("the daemon of "+host, exec.Command(s.picket, "daemon", "--config", file))
 	cl := client.New(s.socket(host))
 	defer cl.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
 	for {
 		if status, err := cl.Status(ctx); err == nil && status.Ready {
-			return a, nil
+			return a
 		}
 		select {
 		case <-a.ended:
-			return nil, fmt.Errorf("cannot start %s: %s", a.name, &a.said)
+			check("", fmt.Errorf("cannot start %s: %s", a.name, &a.said))
 		case <-ctx.Done():
-			return nil, fmt.Errorf("cannot start %s: it is not ready: %s", a.name, &a.said)
+			check("", fmt.Errorf("cannot start %s: it is not ready: %s", a.name, &a.said))
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -166,32 +154,31 @@ func (a *actor) code(ctx context.Context) (int, error) {
 }
 
 // says waits until an actor has said something.
-func (a *actor) says(ctx context.Context, what string) error {
+func (a *actor) says(ctx context.Context, what string) {
 	for !strings.Contains(a.said.String(), what) {
 		select {
 		case <-a.ended:
-			return fmt.Errorf("%s ended too early: %s", a.name, &a.said)
+			check("", fmt.Errorf("%s ended too early: %s", a.name, &a.said))
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			check("", context.Cause(ctx))
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	return nil
 }
 
 // finished waits until a ticket is, as a host's daemon tells it.
-func (s *stage) finished(ctx context.Context, host, asset, task string) error {
+func (s *stage) finished(ctx context.Context, host, asset, task string) {
 	cl := client.New(s.socket(host))
 	defer cl.CloseIdleConnections()
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("%s/%s is not FINISHED within %s", asset, task, startLimit))
 	defer cancel()
 	for {
 		if t, err := cl.Ticket(ctx, asset, task); err == nil && t.State == client.StateFinished {
-			return nil
+			return
 		}
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			check("", context.Cause(ctx))
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
