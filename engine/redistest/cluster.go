@@ -36,14 +36,10 @@ func StartCluster(t testing.TB, args ...string) *Cluster {
 		clients[i] = redis.NewClient(s.Options())
 		defer clients[i].Close()
 		first, last := i*slots/len(c.Servers), (i+1)*slots/len(c.Servers)-1
-		if err := clients[i].ClusterAddSlotsRange(ctx, first, last).Err(); err != nil {
-			t.Fatalf("cannot assign slots: %v", err)
-		}
+		check(t, clients[i].ClusterAddSlotsRange(ctx, first, last).Err(), "cannot assign slots")
 		host, port, _ := strings.Cut(c.Servers[0].Addr(), ":")
 		if i > 0 {
-			if err := clients[i].ClusterMeet(ctx, host, port).Err(); err != nil {
-				t.Fatalf("cannot join the cluster: %v", err)
-			}
+			check(t, clients[i].ClusterMeet(ctx, host, port).Err(), "cannot join the cluster")
 		}
 	}
 	for _, client := range clients {
@@ -85,9 +81,7 @@ func (c *Cluster) Server(key string) *Server {
 	t := c.Servers[0].t
 	t.Helper()
 	slot, err := c.Client().ClusterKeySlot(t.Context(), key).Result()
-	if err != nil {
-		t.Fatalf("cannot ask for a key's slot: %v", err)
-	}
+	check(t, err, "cannot ask for a key's slot")
 	for i, s := range c.Servers {
 		if int(slot) < (i+1)*slots/len(c.Servers) {
 			return s

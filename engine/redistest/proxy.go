@@ -52,9 +52,7 @@ func Proxy(t testing.TB, target string) *FaultProxy {
 			break
 		}
 	}
-	if err != nil {
-		t.Fatalf("cannot listen for the proxy: %v", err)
-	}
+	check(t, err, "cannot listen for the proxy")
 	t.Cleanup(func() {
 		p.Refuse()
 		p.wg.Wait()
@@ -123,9 +121,7 @@ func (p *FaultProxy) Restore() {
 	if listening {
 		return
 	}
-	if err := p.listen(); err != nil {
-		p.t.Fatalf("cannot restore the proxy: %v", err)
-	}
+	check(p.t, p.listen(), "cannot restore the proxy")
 }
 
 // Freeze holds all bytes back in both directions, as a network does that drops packets. Connections stay, and new ones are

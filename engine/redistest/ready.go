@@ -79,3 +79,11 @@ func ping(network, addr string) error {
 
 // startTimeout is how long a redis-server may take to answer its first PING on a busy machine.
 const startTimeout = 20 * time.Second
+
+// check ends the test that something is started for, unless it went well.
+func check(t testing.TB, err error, what string) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}

@@ -74,9 +74,7 @@ func startSentinel(t testing.TB, name, host, port, user, password string) *Serve
 	if user != "" {
 		lines = append(lines, fmt.Sprintf("sentinel auth-user %s %s", name, user))
 	}
-	if err := os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-		t.Fatalf("cannot write the sentinel's configuration: %v", err)
-	}
+	check(t, os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600), "cannot write the sentinel's configuration")
 	s.command = func() []string {
 		return []string{
 			conf, "--sentinel", "--bind", "127.0.0.1", "--port", strconv.Itoa(s.port), "--protected-mode", "no",

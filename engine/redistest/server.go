@@ -52,9 +52,7 @@ func newServer(t testing.TB, args []string) *Server {
 	}
 	// Not t.TempDir: a Unix socket's path has at most 107 bytes, and that one grows with the test's name.
 	dir, err := os.MkdirTemp("", "picket-redis-")
-	if err != nil {
-		t.Fatalf("cannot make a folder for redis-server: %v", err)
-	}
+	check(t, err, "cannot make a folder for redis-server")
 	s := &Server{t: t, dir: dir, args: args}
 	s.command = s.dataCommand
 	t.Cleanup(func() {

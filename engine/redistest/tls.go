@@ -15,6 +15,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -57,13 +58,9 @@ func NewTLS(t testing.TB) *TLS {
 	}
 	clientCert, clientKey := issue(t, dir, "client", client, newKey(t), ca, caKey)
 	pair, err := tls.LoadX509KeyPair(clientCert, clientKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err, "cannot make certificates")
 	caPEM, err := os.ReadFile(caFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err, "cannot make certificates")
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(caPEM)
 	return &TLS{
@@ -88,9 +85,7 @@ func (c *TLS) Config() *tls.Config {
 func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err, "cannot make certificates")
 	return key
 }
 
@@ -100,21 +95,38 @@ func issue(t testing.TB, dir, name string, cert *x509.Certificate, key *ecdsa.Pr
 ) (certFile, keyFile string) {
 	t.Helper()
 	der, err := x509.CreateCertificate(rand.Reader, cert, parent, key.Public(), parentKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err, "cannot make certificates")
 	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err, "cannot make certificates")
 	certFile, keyFile = filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key")
 	for file, block := range map[string]*pem.Block{
 		certFile: {Type: "CERTIFICATE", Bytes: der},
 		keyFile:  {Type: "PRIVATE KEY", Bytes: keyDER},
 	} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(file, pem.EncodeToMemory(block), 0o600), "cannot make certificates")
 	}
 	return certFile, keyFile
+}
+
+// Password are arguments for Start that make the default user need a password.
+func Password(password string) []string { return []string{"--requirepass", password} }
+
+// User are arguments for Start that switch the default user off and make another one that may do everything.
+func User(name, password string) []string {
+	return []string{"--user", "default", "off", "--user", name, "on", ">" + password, "~*", "&*", "+@all"}
+}
+
+// credentials finds in a server's arguments how to log in.
+func credentials(args []string) (user, password string) {
+	for i := 0; i+1 < len(args); i++ {
+		switch args[i] {
+		case "--requirepass":
+			password = args[i+1]
+		case "--user":
+			if i+3 < len(args) && args[i+2] == "on" {
+				user, password = args[i+1], strings.TrimPrefix(args[i+3], ">")
+			}
+		}
+	}
+	return user, password
 }
