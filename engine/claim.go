@@ -117,6 +117,12 @@ func (c *claim) isUnanswered() bool {
 	return c.unanswered
 }
 
+func (c *claim) isFinished() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.finished
+}
+
 // setFinishing notes that what ends the claim next may be a finish.
 func (c *claim) setFinishing(v bool) {
 	c.mu.Lock()

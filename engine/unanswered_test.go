@@ -165,6 +165,37 @@ func TestG5_AnEndWhoseAnswerWasLostAnswersAsBeforeAfterARestart(t *testing.T) {
 	}
 }
 
+// TestG5_AFinishHearsOfOneThatHadLanded: an earlier one is found out to have ended the claim while this call is under way.
+func TestG5_AFinishHearsOfOneThatHadLanded(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	var landed func()
+	e := f.host("host-a", func(c *Config) {
+		c.Weigh = func(context.Context, int64) error { landed(); return nil }
+	})
+	k, _ := claimed(t, e, "x", "t")
+	if _, err := step(t, e, k, "online", store.AssetOffline, ""); err != nil {
+		t.Fatal(err)
+	}
+	c, err := e.claims.get(k.ID, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.size.Store(2 * light)
+	landed = func() {
+		by := c.writer()
+		by.Number = c.number + 1
+		if _, err := e.store.WriteClaim(t.Context(), c.ticket, by, e.store.Finish(c.flow, "done")); err != nil {
+			t.Error(err)
+		}
+		c.setFinishing(true)
+		e.conclude(c, ReasonReleased)
+	}
+	if ticket, err := e.Finish(t.Context(), k.ID, agent, "done"); err != nil || ticket.State != store.Finished {
+		t.Errorf("got %s, %v", ticket.State, err)
+	}
+}
+
 // TestG5_AnEndThatLandsAfterARestart: the earlier run sent it, and the network brought it when the next had taken the claim up.
 func TestG5_AnEndThatLandsAfterARestart(t *testing.T) {
 	t.Parallel()

@@ -102,17 +102,8 @@ func (e *Engine) Finish(ctx context.Context, id string, uid uint32, summary stri
 	if err != nil {
 		return store.Ticket{}, err
 	}
-	c.mu.Lock()
-	again := c.finished
-	c.mu.Unlock()
-	if again {
-		t, err := e.Ticket(ctx, c.ticket)
-		if err == nil {
-			told := c.event(audit.Replayed)
-			told.From, told.To = string(t.State), string(t.State)
-			e.store.Tell(ctx, told)
-		}
-		return t, err
+	if c.isFinished() {
+		return e.finishedBefore(ctx, c)
 	}
 	if err := e.weighClaim(ctx, c); err != nil {
 		return store.Ticket{}, err
@@ -130,11 +121,25 @@ func (e *Engine) Finish(ctx context.Context, id string, uid uint32, summary stri
 	}
 	if err != nil {
 		c.setFinishing(false)
+		if c.isFinished() { // an earlier call had, as was found out meanwhile
+			return e.finishedBefore(ctx, c)
+		}
 		return store.Ticket{}, err
 	}
 	e.conclude(c, ReasonReleased)
 	w.Ticket.Holder = nil
 	return w.Ticket, nil
+}
+
+// finishedBefore answers a finish as the one before that ended the claim.
+func (e *Engine) finishedBefore(ctx context.Context, c *claim) (store.Ticket, error) {
+	t, err := e.Ticket(ctx, c.ticket)
+	if err == nil {
+		told := c.event(audit.Replayed)
+		told.From, told.To = string(t.State), string(t.State)
+		e.store.Tell(ctx, told)
+	}
+	return t, err
 }
 
 // Release ends a claim and leaves the ticket as it is (NOTIFIED becomes FINISHED). On a claim that was released it succeeds. It
