@@ -35,7 +35,7 @@
 //	reload.go                         SIGHUP: what a restart would change
 //	app.go daemon.go                  New; the Daemon, its parts, and how they end
 //	status.go trial.go admin.go       what the socket API asks the daemon itself
-//	settings_watch.go settings.go     whether Redis may be trusted with locks
+//	redis_settings_watch.go, redis_settings.go     whether Redis may be trusted with locks
 //	socket_watch.go systemd.go        the socket's file is there; what systemd is told
 //	log.go log_journal.go             the log, to the journal or to standard error
 //	audit.go                          what readers of the audit ask of a configuration

@@ -33,7 +33,7 @@ type Engine struct {
 	now     func() time.Duration // CLOCK_BOOTTIME
 	trust   trust
 
-	claims    *registry
+	claims    *roster
 	dog       *watchdog
 	processes *processes
 	queue     *queue

@@ -137,7 +137,7 @@ func TestG9_AShardThatIsAwayDelaysNoneOfTheOthers(t *testing.T) {
 	dead.Freeze()
 	defer dead.Thaw()
 	done := make(chan error, 1)
-	go func() { done <- e.courier.Resolve(t.Context()) }()
+	go func() { done <- e.courier.FollowStaged(t.Context()) }()
 	eventually(t, "what is staged on another node is settled", func() bool {
 		_, err := e.config.Outbox.Get(last)
 		return err != nil

@@ -52,7 +52,7 @@ func lateRetry(t *testing.T, s *shared) {
 			t.Fatal(err)
 		}
 		c.change(k.Ticket, in)
-		if err := errors.Join(e.courier.Resolve(t.Context()), e.courier.Sweep(t.Context())); err != nil {
+		if err := errors.Join(e.courier.FollowStaged(t.Context()), e.courier.Sweep(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 		got, err := e.config.Outbox.Get(in.Ref)

@@ -41,7 +41,7 @@ func TestEndedClaimsAreRememberedPerUser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRegistry(m.held)
+	r := newRoster(m.held)
 	end := func(account uint32, id string, now time.Duration) {
 		r.recall(&claim{id: id, owner: account, account: account}, now)
 	}

@@ -58,7 +58,7 @@ func New(c Config) (*Engine, error) {
 		Store: e.store, Outbox: c.Outbox, Daemon: e.daemon, Trust: e.lookout, Channels: c.Channels, Render: c.Render,
 		Boot: process.BootID(), Now: now, Logger: c.Logger, Bounded: e.bounded, UntilDrain: e.untilDrain, Draining: e.draining, Rest: c.Rest,
 	})
-	e.claims = newRegistry(e.metrics.held)
+	e.claims = newRoster(e.metrics.held)
 	e.queue = newQueue(e.metrics.waiting)
 	e.dog = newWatchdog(e.trust, now, e.renew, e.conclude, func(c *claim) { e.spawn(func(ctx context.Context) { e.free(ctx, c) }) })
 	e.processes = newProcesses(e.spawn, e.ended)

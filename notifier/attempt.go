@@ -32,7 +32,7 @@ const (
 	strangerPause = time.Minute
 )
 
-// ask does what there is to do for a channel of an intent, and says when to look again.
+// look does what there is to do for a channel of an intent, and says when to look again.
 func (n *Notifier) look(ch *gate, due entry, k key) (again time.Time) {
 	in, err := n.box.Get(due.Ref)
 	d, ok := in.Channels[due.Channel]

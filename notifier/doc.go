@@ -5,7 +5,7 @@
 // decides whether and when there is an attempt, and records what became of it.
 //
 // dispatch.go reads the outbox, lanes.go has what waits in memory, attempt.go takes one channel of one intent from the question to
-// the answer, record.go records. gate.go is what an attempt must pass: breaker, rates, and the line before them.
+// the answer, outcome.go records, and says when it is tried again. gate.go is what an attempt must pass: breaker, rates, and the line before them.
 //
 // # Who decides
 //

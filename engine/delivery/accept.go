@@ -17,7 +17,7 @@ import (
 )
 
 // Accept accepts a notification on channels, in stages 1 to 4 of outbox/doc.go. When it answers OK or Replayed, the intent is committed
-// in this host's outbox, or the ticket has left NOTIFYING. What is staged and got no definite answer is left for the loop that resolves:
+// in this host's outbox, or the ticket has left NOTIFYING. What is staged and got no definite answer is left for stagedLoop:
 // the write may land late. Errors: those of Claim.Write, outbox.ErrUnavailable.
 func (c *Courier) Accept(ctx context.Context, from Claim, r Request, channels []Channel) (store.Written, error) {
 	ctx, cancel := c.config.Bounded(ctx)
@@ -29,7 +29,7 @@ func (c *Courier) Accept(ctx context.Context, from Claim, r Request, channels []
 		return store.Written{}, err
 	}
 	defer leave()
-	c.resolveTicket(ctx, from.Ticket)
+	c.followTicket(ctx, from.Ticket)
 	seen, err := c.store.Peek(ctx, from.Ticket)
 	if err != nil {
 		return store.Written{}, err

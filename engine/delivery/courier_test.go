@@ -81,7 +81,7 @@ func TestFloodedTicketHoldsUpNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer leave()
-	if err := c.Resolve(t.Context()); err != nil {
+	if err := c.FollowStaged(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if left, err := c.box.Ticket("other/t"); err != nil || len(left) > 0 {

@@ -5,7 +5,7 @@
 // specification is outbox/doc.go; what is sent, and when, is the notifier's.
 //
 //	Accept             accept.go     stages 1 to 4: staged in the outbox, hinted, written as NOTIFYING, committed
-//	Resolve            staged.go     asks Redis what became of what is staged without a running call
+//	FollowStaged       staged.go     asks Redis what became of what is staged without a running call
 //	Attempt, Outcome   attempt.go    may this daemon send now, and what became of it
 //	Heed               heed.go       brings what was decided elsewhere into this outbox
 //	Sweep              sweep.go      goes through the tickets that this daemon answers for (answer.go)

@@ -7,5 +7,5 @@ import "context"
 
 // Loops are what runs for as long as the daemon does; each ends with its context.
 func (c *Courier) Loops() []func(context.Context) {
-	return []func(context.Context){c.resolveLoop, c.heedLoop, c.takeOverLoop, c.walkLoop}
+	return []func(context.Context){c.stagedLoop, c.heedLoop, c.takeOverLoop, c.walkLoop}
 }

@@ -58,7 +58,7 @@ func (c *Courier) retry(ctx context.Context, r Resolution) (store.Ticket, error)
 	}, r.told(audit.Retried))
 	switch {
 	case err != nil:
-		return store.Ticket{}, err // it may land yet: the loop that resolves asks
+		return store.Ticket{}, err // it may land yet: stagedLoop asks
 	case w.Code == store.OK:
 		if err := c.box.Commit(in.Ref); err != nil {
 			return store.Ticket{}, fmt.Errorf("%w: %w", outbox.ErrUnavailable, err)

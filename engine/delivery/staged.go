@@ -17,18 +17,18 @@ import (
 
 // What is staged without a running call, and what is hinted, is looked at this often, of what is staged so many.
 const (
-	resolveEvery = 5 * time.Second
-	resolveMost  = 2000
+	followEvery = 5 * time.Second
+	followMost  = 2000
 )
 
-// resolveLoop resolves what crashes and lost replies left: staged intents, and hints. It begins at once, with what an earlier run
+// stagedLoop finds out about what crashes and lost replies left: staged intents, and hints. It begins at once, with what an earlier run
 // of the daemon left.
-func (c *Courier) resolveLoop(ctx context.Context) {
-	ticker := time.NewTicker(resolveEvery)
+func (c *Courier) stagedLoop(ctx context.Context) {
+	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
 	said := again.Reminder{Every: time.Hour}
 	for {
-		if err := c.Resolve(ctx); err != nil && ctx.Err() == nil {
+		if err := c.FollowStaged(ctx); err != nil && ctx.Err() == nil {
 			c.log.Warn("cannot tell what became of staged notifications", "error", err)
 		}
 		if err := c.Sweep(ctx); ctx.Err() == nil {
@@ -42,9 +42,9 @@ func (c *Courier) resolveLoop(ctx context.Context) {
 	}
 }
 
-// Resolve finds out what became of what is staged without a running call, of resolveMost at most.
-func (c *Courier) Resolve(ctx context.Context) error {
-	staged, err := c.box.List(outbox.Staged, resolveMost)
+// FollowStaged finds out what became of what is staged without a running call, of followMost at most.
+func (c *Courier) FollowStaged(ctx context.Context) error {
+	staged, err := c.box.List(outbox.Staged, followMost)
 	if err != nil {
 		return err
 	}
@@ -57,16 +57,16 @@ func (c *Courier) Resolve(ctx context.Context) error {
 				return nil
 			}
 			defer leave()
-			c.resolveTicket(ctx, ticketOf(in))
+			c.followTicket(ctx, ticketOf(in))
 			return nil
 		})
 	}
 	return g.Wait()
 }
 
-// resolveTicket resolves a ticket's staged intents by asking Redis. The caller has entered the ticket's calls, so none is of a call
+// followTicket finds out what became of a ticket's staged intents, by asking Redis. The caller has entered the ticket's calls, so none is of a call
 // that runs.
-func (c *Courier) resolveTicket(ctx context.Context, id store.TicketID) {
+func (c *Courier) followTicket(ctx context.Context, id store.TicketID) {
 	intents, err := c.box.Ticket(id.String())
 	if err != nil {
 		c.log.Warn("cannot read the outbox", "ticket", id.String(), "error", err)

@@ -23,8 +23,8 @@ const (
 	rememberMost = 20_000
 )
 
-// registry knows the claims of this daemon: those that are held, and for a while those that ended.
-type registry struct {
+// roster knows the claims of this daemon: those that are held, and for a while those that ended.
+type roster struct {
 	gauge prometheus.Gauge // of those that are held
 
 	mu      sync.Mutex
@@ -50,15 +50,15 @@ type ended struct {
 	at    time.Duration
 }
 
-func newRegistry(gauge prometheus.Gauge) *registry {
-	return &registry{
+func newRoster(gauge prometheus.Gauge) *roster {
+	return &roster{
 		gauge: gauge, byID: map[string]*claim{}, byAsset: map[store.Asset]map[*claim]struct{}{}, perUID: map[uint32]int{},
 		past: map[uint32][]ended{},
 	}
 }
 
 // reserve counts a claim that is about to be made. Who gets true calls add or unreserve.
-func (r *registry) reserve(uid uint32, most int) bool {
+func (r *roster) reserve(uid uint32, most int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.perUID[uid] >= most {
@@ -68,20 +68,20 @@ func (r *registry) reserve(uid uint32, most int) bool {
 	return true
 }
 
-func (r *registry) unreserve(uid uint32) {
+func (r *roster) unreserve(uid uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dropLocked(uid)
 }
 
-func (r *registry) dropLocked(uid uint32) {
+func (r *roster) dropLocked(uid uint32) {
 	if r.perUID[uid]--; r.perUID[uid] == 0 {
 		delete(r.perUID, uid)
 	}
 }
 
 // most is how many claims the user has that has the most.
-func (r *registry) most() (most int) {
+func (r *roster) most() (most int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, n := range r.perUID {
@@ -91,7 +91,7 @@ func (r *registry) most() (most int) {
 }
 
 // await notes the claims of an earlier run until they are added.
-func (r *registry) await(records []record) {
+func (r *roster) await(records []record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.awaited, r.resent = make(map[string]struct{}, len(records)), map[askedBy]struct{}{}
@@ -104,13 +104,13 @@ func (r *registry) await(records []record) {
 }
 
 // awaiting is how many claims of an earlier run are not decided about.
-func (r *registry) awaiting() int {
+func (r *roster) awaiting() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.awaited)
 }
 
-func (r *registry) add(c *claim) {
+func (r *roster) add(c *claim) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.awaited, c.id)
@@ -124,7 +124,7 @@ func (r *registry) add(c *claim) {
 }
 
 // end keeps a claim that is no longer held among those that are remembered, and returns those that are so no more.
-func (r *registry) end(c *claim, now time.Duration) (forgotten []string) {
+func (r *roster) end(c *claim, now time.Duration) (forgotten []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dropLocked(c.account)
@@ -136,7 +136,7 @@ func (r *registry) end(c *claim, now time.Duration) (forgotten []string) {
 	return r.rememberLocked(c, now)
 }
 
-func (r *registry) rememberLocked(c *claim, now time.Duration) (forgotten []string) {
+func (r *roster) rememberLocked(c *claim, now time.Duration) (forgotten []string) {
 	r.past[c.account] = append(r.past[c.account], ended{c, now})
 	for account, past := range r.past {
 		n := 0
@@ -153,7 +153,7 @@ func (r *registry) rememberLocked(c *claim, now time.Duration) (forgotten []stri
 }
 
 // recall remembers a claim that ended in an earlier run.
-func (r *registry) recall(c *claim, at time.Duration) {
+func (r *roster) recall(c *claim, at time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.awaited, c.id)
@@ -165,7 +165,7 @@ func (r *registry) recall(c *claim, at time.Duration) {
 var errAwaited = &store.UnavailableError{Why: "the claim is of the daemon's earlier run, and is taken up when Redis answers"}
 
 // get finds a claim that a Peer.Owner may use: its own, or anyone's for root.
-func (r *registry) get(id string, uid uint32) (*claim, error) {
+func (r *roster) get(id string, uid uint32) (*claim, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c, ok := r.byID[id]
@@ -182,7 +182,7 @@ func (r *registry) get(id string, uid uint32) (*claim, error) {
 }
 
 // asked finds the held claim that an earlier copy of a request was granted, or nil. The process is the same, or there is none.
-func (r *registry) asked(c *claim) (*claim, error) {
+func (r *roster) asked(c *claim) (*claim, error) {
 	if c.request == "" {
 		return nil, nil
 	}
@@ -200,7 +200,7 @@ func (r *registry) asked(c *claim) (*claim, error) {
 }
 
 // held lists the held claims of uid, or all for root, oldest first.
-func (r *registry) held(uid uint32) []*claim {
+func (r *roster) held(uid uint32) []*claim {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var list []*claim
@@ -218,7 +218,7 @@ func (r *registry) held(uid uint32) []*claim {
 }
 
 // of lists the held claims on an asset: with one lock an asset, that is none or one, but for a moment.
-func (r *registry) of(a store.Asset) []*claim {
+func (r *roster) of(a store.Asset) []*claim {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Collect(maps.Keys(r.byAsset[a]))
