@@ -102,6 +102,14 @@ func TestTheCheckRefusesAStateThatSystemdEmpties(t *testing.T) {
 	}
 }
 
+// TestTheCheckRefusesAStateThatNobodyCanMake: root may write everywhere, but not where there is no room.
+func TestTheCheckRefusesAStateThatNobodyCanMake(t *testing.T) {
+	t.Parallel()
+	if err := (Config{StateDir: "/proc/picket/state"}).CheckState(0); err == nil {
+		t.Error("a folder in /proc can be made")
+	}
+}
+
 // TestTheCheckTriesTheState as a start would: with the rights of who asks, and as root what another's daemon would meet.
 func TestTheCheckTriesTheState(t *testing.T) {
 	t.Parallel()

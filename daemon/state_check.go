@@ -68,7 +68,7 @@ func (c Config) tryState(running int) error {
 // foreign reports whether root looks at what is another user's.
 func foreign(info fs.FileInfo) bool { return os.Geteuid() == 0 && ownerOf(info) != 0 }
 
-// mayMake reports why a folder could not be made.
+// mayMake reports why a folder could not be made, or not be written to.
 func mayMake(dir string) error {
 	parent := filepath.Dir(dir)
 	if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) && parent != dir {
@@ -77,7 +77,7 @@ func mayMake(dir string) error {
 	if err := unix.Access(parent, unix.W_OK|unix.X_OK); err != nil {
 		return fmt.Errorf("cannot make %s: user %s cannot write to %s: %w", dir, userName(uint32(os.Geteuid())), parent, err)
 	}
-	return nil
+	return roomy(parent)
 }
 
 // roomy looks for room without writing.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
@@ -18,6 +19,9 @@ import (
 
 // outboxLimit is how many intents a listing has: of those that are not closed, and of those that are.
 const outboxLimit = 1000
+
+// askLimit is for how long a listing asks Redis about what is decided; the whole is answered within 5 s when Redis is away, too.
+const askLimit = 2 * time.Second
 
 type outboxQuery struct {
 	Status string `json:"status,omitempty" enum:"staged,committed,adopted,closed,pending,sending,sent,unknown,parked,dead,discarded" doc:"Only intents in this status, or with a channel in it. Without it, those that are not closed, and those that wait for a person with a parked channel. Of dead and parked ones, those about which nobody has decided yet."`
@@ -48,6 +52,8 @@ func listIntents(c *call, q outboxQuery, _ noInput) (answer, error) {
 	if err := Weigh(c.request.Context(), listWeight); err != nil {
 		return answer{}, err
 	}
+	ctx, cancel := context.WithTimeout(c.request.Context(), askLimit)
+	defer cancel()
 	var found []outbox.Intent
 	more := false
 	for _, one := range searches(q.Status) {
@@ -58,7 +64,7 @@ func listIntents(c *call, q outboxQuery, _ noInput) (answer, error) {
 		}
 		if one.status == outbox.Parked || one.status == outbox.Dead {
 			some = slices.DeleteFunc(some, func(in outbox.Intent) bool {
-				return in.Origin == outbox.Closed && !c.undecided(c.request.Context(), in, one.status)
+				return in.Origin == outbox.Closed && !c.undecided(ctx, in, one.status)
 			})
 		}
 		found, more = append(found, some...), more || left

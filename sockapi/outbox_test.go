@@ -4,13 +4,19 @@
 package sockapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/engine/store"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -127,4 +133,40 @@ func TestARetriedIntentIsNotListedAsDead(t *testing.T) {
 	lists(second.ID)
 	must(t, h.redis.HSet(t.Context(), "picket:{web-01}:ticket:t", "intent", "of a retry of another channel").Err())
 	lists(second.ID)
+}
+
+// refusedIntents are closed, and dead on their channel.
+type refusedIntents struct{ brokenOutbox }
+
+func (refusedIntents) Find(origins []outbox.Origin, _ outbox.Status, _ int) ([]outbox.Intent, bool, error) {
+	one := outbox.Intent{Asset: "web-01", Task: "t", Run: 1, Origin: outbox.Closed, Channels: map[string]outbox.Delivery{"ops": {Status: outbox.Dead}}}
+	if !slices.Contains(origins, outbox.Closed) {
+		return nil, false, nil
+	}
+	return []outbox.Intent{one, one, one}, false, nil
+}
+
+// withoutStore has no Redis: what is asked of it waits to the caller's end.
+type withoutStore struct {
+	failing
+	waited atomic.Int32
+}
+
+func (w *withoutStore) Ticket(ctx context.Context, _ store.TicketID) (store.Ticket, error) {
+	if ctx.Err() == nil {
+		w.waited.Add(1)
+	}
+	<-ctx.Done()
+	return store.Ticket{}, store.ErrUnavailable
+}
+
+// TestAListingWaitsForRedisOnce: when Redis is away, not for each intent, and what nobody knows to be decided is listed.
+func TestAListingWaitsForRedisOnce(t *testing.T) {
+	t.Parallel()
+	away := &withoutStore{}
+	h := serve(t, Config{Engine: away, Outbox: refusedIntents{}})
+	r := h.wants(h.do("GET", "/v1/outbox?status=dead", ""), http.StatusOK)
+	if n := strings.Count(r.body, `"ticket":"`); n != 3 || away.waited.Load() != 1 {
+		t.Errorf("%d are listed after %d waits", n, away.waited.Load())
+	}
 }

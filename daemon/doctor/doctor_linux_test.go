@@ -79,6 +79,7 @@ func TestDoctorSeesWhatTheDaemonTells(t *testing.T) {
 		"old intents": {client.Status{Outbox: client.OutboxStatus{Ready: 3, OldestAgeMS: 660_000}}, "notifications", Warning, "11m0s"},
 		"parked":      {client.Status{}, "parked", Wrong, "1 notification is parked until a person says whether it arrived; the oldest is of web-01/w1"},
 		"login":       {client.Status{Checks: []client.Check{{Name: "redis", Error: "WRONGPASS invalid username-password pair"}}}, "redis", Wrong, "WRONGPASS"},
+		"no Redis":    {client.Status{Checks: []client.Check{{Name: "redis", Error: "refused"}, {Name: "redis_writes", Error: "refused"}}}, "redis_writes", Warning, "nobody knows"},
 		"alone":       {client.Status{Checks: []client.Check{{Name: "redis", Error: "refused"}}}, "fleet", Warning, "nobody knows"},
 		"deaf":        {client.Status{Checks: []client.Check{{Name: "socket", Error: "gone"}}}, "listening", Wrong, "gone"},
 		"full":        {client.Status{Warnings: []client.Warning{{Name: "outbox", Message: "full"}}}, "outbox_full", Warning, "full"},

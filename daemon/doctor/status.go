@@ -71,6 +71,10 @@ func (v *visit) warnings(_ context.Context, s client.Status) {
 func (v *visit) checks(checks []client.Check) {
 	for _, c := range checks {
 		name := c.Name
+		if name == "redis_writes" && withoutRedis(checks) {
+			v.warn(name, "", "nobody knows while Redis does not answer")
+			continue
+		}
 		if name == "socket" { // as the look at its file is called
 			name = "listening"
 		}
@@ -80,6 +84,10 @@ func (v *visit) checks(checks []client.Check) {
 			v.wrong(name, rightOf(c), "%s", c.Error)
 		}
 	}
+}
+
+func withoutRedis(checks []client.Check) bool {
+	return slices.ContainsFunc(checks, func(c client.Check) bool { return c.Name == "redis" && !c.OK })
 }
 
 // rightOf says what would be right for a check that fails. A Redis that refuses the login runs.
@@ -190,7 +198,7 @@ func (v *visit) undelivered(ctx context.Context, _ client.Status) {
 }
 
 func (v *visit) fleet(_ context.Context, s client.Status) {
-	if slices.ContainsFunc(s.Checks, func(c client.Check) bool { return c.Name == "redis" && !c.OK }) {
+	if withoutRedis(s.Checks) {
 		v.warn("fleet", "", "nobody knows which other daemons live while Redis does not answer")
 		return
 	}

@@ -145,7 +145,7 @@ func readList(c *cli.Context) (list assets.List, err error) {
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
-			return list, exitf(exitData, "cannot read: %v", err)
+			return list, exitf(exitData, "cannot read the list: %v", err)
 		}
 		defer f.Close()
 		in = f
