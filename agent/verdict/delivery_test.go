@@ -4,7 +4,10 @@
 package verdict
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -19,6 +22,29 @@ func TestTheReasonOfFailedIsWhatRefused(t *testing.T) {
 		ticket := client.Ticket{State: client.StateFailed, Summary: "high risk: kev", Notification: &client.Notification{}, Delivery: delivery}
 		if got := WhyFailed(ticket); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Where an earlier ticket told people on another channel, the refusal of those left is told as that.
+func TestAFailedRepetitionSaysWhoWasTold(t *testing.T) {
+	t.Parallel()
+	ticket := client.Ticket{
+		State: client.StateFailed, Notification: &client.Notification{},
+		Steps: map[string]client.Step{client.StepAssess: {
+			State: client.StateHighRiskFound,
+			Facts: json.RawMessage(`{"condition":"kev","high_risk":true,"told_by":{"ticket":"web-01/t0","at":"2026-11-30T01:02:03Z","repeat":"7d","on":["ops"],"open":["mail"]}}`),
+		}},
+		Delivery: map[string]client.Delivery{"mail": {Status: client.DeliveryDead, Error: "550 no"}},
+	}
+	at := time.Date(2026, 11, 30, 1, 2, 3, 0, time.UTC).Format(TimeForm)
+	if got, want := WhyFailed(ticket), "not all were told (mail: dead: 550 no); web-01/t0 told the others at "+at; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	words := strings.Join(Why(ticket).Words, "\n")
+	for _, want := range []string{"People are to be told again only by mail", "Nobody else was told (mail: dead: 550 no)"} {
+		if !strings.Contains(words, want) {
+			t.Errorf("%q is not in\n%s", want, words)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func Why(t client.Ticket) Explanation {
 	if by := f.ToldBy; by != nil {
 		again := "People were not told again"
 		if len(by.Open) > 0 {
-			again = "People were told again only by " + BriefList(by.Open, 5) + ", where nobody had got it"
+			again = "People are to be told again only by " + BriefList(by.Open, 5) + ", where nobody had got it"
 		}
 		say("%s: %s told them the same at %s, and it is not repeated for %s.", again, by.Ticket, by.At.UTC().Format(TimeForm), by.Repeat)
 	}
@@ -68,6 +68,8 @@ func Why(t client.Ticket) Explanation {
 			said = "People were told"
 		case hasDelivery(t, client.DeliveryPending, client.DeliverySending, client.DeliveryUnknown, client.DeliveryParked):
 			said = "People are being told"
+		case f.ToldBy != nil:
+			said = "Nobody else was told"
 		}
 		say("%s (%s), %s, accepted at %s: %s", said, deliveries(t), n.Severity, n.At.UTC().Format(TimeForm), n.Title)
 	}
@@ -165,11 +167,21 @@ func deliveries(t client.Ticket) string {
 	return strings.Join(said, "; ")
 }
 
+// toldBefore is the earlier ticket that told the same on other channels, or nil.
+func toldBefore(t client.Ticket) *ToldBy {
+	var f AssessFacts
+	_ = json.Unmarshal(t.Steps[client.StepAssess].Facts, &f) // a command's may be of another form
+	return f.ToldBy
+}
+
 // WhyFailed says why a ticket is FAILED.
 func WhyFailed(t client.Ticket) string {
+	before := toldBefore(t)
 	switch {
 	case t.Failure != nil:
 		return t.Failure.Step + ": " + t.Failure.Error
+	case t.Notification != nil && !WasTold(t) && before != nil:
+		return fmt.Sprintf("not all were told (%s); %s told the others at %s", deliveries(t), before.Ticket, before.At.UTC().Format(TimeForm))
 	case t.Notification != nil && !WasTold(t):
 		return "people were not told (" + deliveries(t) + ")"
 	case hasDelivery(t, client.DeliveryDead):
