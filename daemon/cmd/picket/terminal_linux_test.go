@@ -107,6 +107,7 @@ func TestExecCanBeSuspended(t *testing.T) {
 	dir, typed := startShell(t, f)
 	typed("picket exec web-01 w1 -- sh -c 'touch ready; while [ ! -e end ]; do sleep 0.02; done; exit 3'\n")
 	eventually(t, "the command runs", exists(filepath.Join(dir, "ready")))
+	eventually(t, "picket exec watches, and so hears Ctrl-Z", func() bool { return f.read(func() int { return f.watched }) > 1 })
 	typed("\x1a")
 	typed("touch stopped\n")
 	eventually(t, "the shell has the terminal again", exists(filepath.Join(dir, "stopped")))
