@@ -106,6 +106,42 @@ func TestG9_WithoutItsHintNothingIsAccepted(t *testing.T) {
 	}
 }
 
+// TestG9_WithoutItsHintNothingIsInherited: the ticket stays in the set that is looked through.
+func TestG9_WithoutItsHintNothingIsInherited(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	a, b := f.frozen("host-a"), f.frozen("host-b")
+	c, _ := claimed(t, a, "a", "t")
+	notified(t, a, c, "ops")
+	if err := f.client.Set(t.Context(), b.store.Keys.Undelivered(b.daemon.ID), "takes no hint", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	wantErr(t, b.courier.LookAfter(t.Context(), a.daemon.ID), store.ErrUnavailable)
+	if owner := mustTicket(t, b, c.Ticket).Owner; owner != a.daemon.ID || !hinted(t, b, owner, c.Ticket) {
+		t.Errorf("it is %s's, and that one's hint is gone", owner)
+	}
+}
+
+// TestG9_WhatIsUndeliveredIsKeptForEver, and no longer than others when it is delivered.
+func TestG9_WhatIsUndeliveredIsKeptForEver(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	e := f.frozen("host-a")
+	c, _ := claimed(t, e, "a", "t")
+	notified(t, e, c, "ops")
+	expires := func(want bool) {
+		t.Helper()
+		for _, key := range []string{e.store.Keys.Ticket(c.Ticket), e.store.Keys.Log(c.Ticket)} {
+			if left := f.client.PTTL(t.Context(), key).Val(); (left > 0) != want {
+				t.Errorf("%s is kept for %s", key, left)
+			}
+		}
+	}
+	expires(false)
+	deliver(t, e, c.Ticket, "ops", outbox.Sent, outbox.Go)
+	expires(true)
+}
+
 // TestG9_AShardThatIsAwayDelaysNoneOfTheOthers: what is staged on the others is settled while those on it wait for an answer.
 func TestG9_AShardThatIsAwayDelaysNoneOfTheOthers(t *testing.T) {
 	t.Parallel()

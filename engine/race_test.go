@@ -59,3 +59,26 @@ func racesAreSeen(t *testing.T, s *shared) {
 		t.Errorf("state is %s", got)
 	}
 }
+
+// TestALateFinishChangesNothing: it was refused when it was sent, and the claim has written since.
+func TestALateFinishChangesNothing(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	e := f.frozen("host-a")
+	k, _ := claimed(t, e, "a", "t")
+	if _, err := step(t, e, k, "online", store.AssetOffline, ""); err != nil {
+		t.Fatal(err)
+	}
+	c, err := e.claims.get(k.ID, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := c.writer()
+	by.Number = c.number - 1
+	if w, err := e.store.WriteClaim(t.Context(), c.ticket, by, e.store.Finish(c.flow, "")); err != nil || w.Code != store.Gone {
+		t.Errorf("code %d, %v", w.Code, err)
+	}
+	if got := state(t, e, c.ticket); got != store.AssetOffline {
+		t.Errorf("it is in %s", got)
+	}
+}

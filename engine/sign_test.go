@@ -65,6 +65,8 @@ func TestG10_ACloneIsOneThatSignsAgain(t *testing.T) {
 	}
 	_, err = a.Notify(t.Context(), c.ID, agent, delivery.Request{Title: "x", Severity: "critical", Channels: []string{"ops"}})
 	wantErr(t, err, outbox.ErrUnavailable)
+	_, err = a.Retry(t.Context(), delivery.Resolution{Ticket: c.Ticket, By: "1/0", Reason: "again"})
+	wantErr(t, err, outbox.ErrUnavailable)
 	time.Sleep(2 * a.lookout.Pace.Missed)
 	if got := a.config.Redis.HGet(t.Context(), a.store.Keys.Host(a.config.Outbox.ID()), "instance").Val(); got != b.daemon.Run || b.Identity() != nil || a.Identity() == nil {
 		t.Errorf("the sign is that of %s; host-b says %v", got, b.Identity())
