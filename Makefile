@@ -92,7 +92,7 @@ chaos: ## Freeze and kill daemons, Redis and agents at random for CHAOSTIME (1m)
 
 .PHONY: models
 models: ## Run the models of claim, delivery and sign through every interleaving, and each rule left out (minutes, gigabytes)
-	go run ./proof/claim -all
+	go run ./proof/claim
 	go run ./proof/delivery -all
 	go run ./proof/sign
 

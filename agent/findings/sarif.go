@@ -122,11 +122,7 @@ type sarifInvocation struct {
 	Execution     []sarifNotification `json:"toolExecutionNotifications"`
 	Configuration []sarifNotification `json:"toolConfigurationNotifications"`
 	Overrides     []struct {
-		Rule struct {
-			ID        text         `json:"id"`
-			Index     *int         `json:"index"`
-			Component componentRef `json:"toolComponent"`
-		} `json:"descriptor"`
+		Rule          sarifReference `json:"descriptor"`
 		Configuration struct {
 			Level text `json:"level"`
 		} `json:"configuration"`

@@ -19,17 +19,13 @@ type sarifArtifact struct {
 }
 
 type sarifResult struct {
-	RuleID    text `json:"ruleId"`
-	RuleIndex *int `json:"ruleIndex"`
-	Rule      struct {
-		ID        text         `json:"id"`
-		Index     *int         `json:"index"`
-		Component componentRef `json:"toolComponent"`
-	} `json:"rule"`
-	Kind       text         `json:"kind"`
-	Level      text         `json:"level"`
-	Baseline   text         `json:"baselineState"`
-	Message    sarifMessage `json:"message"`
+	RuleID     text           `json:"ruleId"`
+	RuleIndex  *int           `json:"ruleIndex"`
+	Rule       sarifReference `json:"rule"`
+	Kind       text           `json:"kind"`
+	Level      text           `json:"level"`
+	Baseline   text           `json:"baselineState"`
+	Message    sarifMessage   `json:"message"`
 	Provenance struct {
 		Invocation *int `json:"invocationIndex"`
 	} `json:"provenance"`

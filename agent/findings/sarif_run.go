@@ -146,6 +146,13 @@ type componentRef struct {
 	Name  text `json:"name"`
 }
 
+// sarifReference is a reportingDescriptorReference.
+type sarifReference struct {
+	ID        text         `json:"id"`
+	Index     *int         `json:"index"`
+	Component componentRef `json:"toolComponent"`
+}
+
 // ruleRef names a rule: by its id, and by its index in a component, which is -1 where none is given.
 type ruleRef struct {
 	id        string

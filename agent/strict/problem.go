@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Picket Authors
 
+// Package strict reads a configuration in TOML, and forgives nothing: an unknown key, a key in another case, a value of
+// another type, a duration without a unit is a problem with its key, its line and what would be right. All of them are told
+// at once.
+//
+// The structs that it reads into have a toml tag on each field; those of an embedded struct stand beside the others.
 package strict
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
+
+	"github.com/picketd/picket/agent/plain"
 )
 
 // ErrConfig is any error in a configuration: of the file, of its values, of the files that it names.
@@ -64,3 +74,70 @@ func Located(path string, lines map[string]int, problems []Problem) error {
 	}
 	return e
 }
+
+// Suggest says what may have been meant by a word that is none of known.
+func Suggest(word string, known []string) string {
+	best := slices.MinFunc(known, func(a, b string) int { return Distance(word, a) - Distance(word, b) })
+	if Distance(word, best) <= 1+len(best)/4 {
+		return fmt.Sprintf("did you mean %s?", best)
+	}
+	return "write one of " + strings.Join(known, ", ")
+}
+
+// Distance is Levenshtein's, in bytes, with upper and lower case taken for the same.
+func Distance(a, b string) int {
+	a, b = strings.ToLower(a), strings.ToLower(b)
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			swap := diagonal
+			if a[i] != b[j] {
+				swap++
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, swap)
+		}
+	}
+	return row[len(b)]
+}
+
+// Duration is a time.Duration that stands in the file as a string with a unit, such as "15s". A bare number is refused:
+// nobody can see its unit.
+type Duration time.Duration
+
+// days are whole days in front of Go's form of a duration.
+var days = regexp.MustCompile(`^([0-9]{1,5})d(.*)$`)
+
+// UnmarshalText reads Go's form of a duration, with days of 24 hours in front if there are any: "90s", "7d", "1d12h". It must
+// be longer than nothing.
+func (d *Duration) UnmarshalText(text []byte) error {
+	s := string(text)
+	if _, err := strconv.ParseFloat(s, 64); err == nil {
+		return fmt.Errorf("has no unit: write %q for seconds", s+"s")
+	}
+	var v time.Duration
+	if m := days.FindStringSubmatch(s); m != nil {
+		n, _ := strconv.Atoi(m[1]) // its digits are few enough
+		v, s = time.Duration(n)*24*time.Hour, cmp.Or(m[2], "0")
+	}
+	rest, err := time.ParseDuration(s)
+	if err != nil || rest < 0 && v > 0 {
+		return errors.New(`is not a duration: write a number with a unit (ms, s, m, h, d), such as "30s" or "1h30m"`)
+	}
+	v += rest
+	if v <= 0 {
+		return errors.New("must be longer than nothing")
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// MarshalText writes it as it stands in the file.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// String is Go's form without the zero units at its end: 1h, not 1h0m0s.
+func (d Duration) String() string { return plain.Duration(time.Duration(d)) }
