@@ -12,6 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/picketd/picket/agent/strict"
+	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/notifier/channel"
 )
 
@@ -125,7 +126,7 @@ func DefaultConfig() Config {
 		AdminGroup: "picket-admin",
 		Socket:     SocketConfig{Path: "/run/picket/picket.sock", Mode: "0660", Group: "picket"},
 		Redis:      RedisConfig{Addrs: []string{"127.0.0.1:6379"}, Mode: Standalone, Prefix: "picket"},
-		Lock:       LockConfig{TTL: Duration(15 * time.Second)},
+		Lock:       LockConfig{TTL: Duration(engine.DefaultTTL)},
 		Claims: ClaimsConfig{
 			MaxHold:      Duration(time.Hour),
 			MaxHoldLimit: Duration(24 * time.Hour),

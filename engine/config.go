@@ -16,6 +16,9 @@ import (
 	"github.com/picketd/picket/outbox"
 )
 
+// DefaultTTL is how long a lock lives without a renewal, unless it is configured otherwise.
+const DefaultTTL = 15 * time.Second
+
 // Config is what New needs.
 type Config struct {
 	Redis  redis.UniversalClient
@@ -34,7 +37,7 @@ type Config struct {
 	Host         string // a label for people
 	Prefix       string // of all keys. Defaults to picket
 	Channels     []delivery.Channel
-	TTL          time.Duration // of a lock. Defaults to 15 s
+	TTL          time.Duration // of a lock. Defaults to DefaultTTL
 	MaxHold      time.Duration // when a claim asks for none. Defaults to 1 h
 	MaxHoldLimit time.Duration // Defaults to 24 h
 	MaxPerUID    int           // claims. Defaults to 10,000
@@ -79,7 +82,7 @@ func (c *Config) setDefaults() {
 		at    *time.Duration
 		value time.Duration
 	}{
-		{&c.TTL, 15 * time.Second},
+		{&c.TTL, DefaultTTL},
 		{&c.MaxHold, time.Hour},
 		{&c.MaxHoldLimit, 24 * time.Hour},
 		{&c.Keep, 720 * time.Hour},
