@@ -16,10 +16,9 @@ import (
 	"github.com/picketd/picket/agent/strict"
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/engine/delivery"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi"
-
-	"github.com/picketd/picket/engine/delivery"
 )
 
 // Options is what New needs beside the configuration.

@@ -5,7 +5,6 @@ package daemon
 
 import (
 	"github.com/picketd/picket/audit"
-
 	"github.com/picketd/picket/engine/store"
 )
 

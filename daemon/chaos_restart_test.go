@@ -16,10 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/picketd/picket/engine/process"
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/sockapi/client"
-
-	"github.com/picketd/picket/engine/process"
 )
 
 // TestG8_ChaosOfRestarts restarts a daemon again and again while all hangs that can: a receiver that never answers, a peer that has

@@ -15,7 +15,6 @@ import (
 	"unicode"
 
 	"github.com/picketd/picket/agent/strict"
-
 	"github.com/picketd/picket/engine/store"
 )
 

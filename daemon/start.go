@@ -18,13 +18,12 @@ import (
 
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/engine/delivery"
 	"github.com/picketd/picket/engine/process"
 	"github.com/picketd/picket/notifier"
 	"github.com/picketd/picket/notifier/channel"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi"
-
-	"github.com/picketd/picket/engine/delivery"
 )
 
 // engineGrace is for the engine's last calls to Redis when it stops.

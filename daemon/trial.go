@@ -7,10 +7,9 @@ import (
 	"context"
 	"errors"
 
+	"github.com/picketd/picket/engine/delivery"
 	"github.com/picketd/picket/notifier"
 	"github.com/picketd/picket/sockapi/client"
-
-	"github.com/picketd/picket/engine/delivery"
 )
 
 // testChannel is for POST /v1/channels/{name}/test. Its error is engine.ErrUnknownChannel when there is no such channel.

@@ -19,9 +19,8 @@ import (
 
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/engine/redistest"
-	"github.com/picketd/picket/outbox"
-
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 // waitHost is a host as far as waiting is concerned: an engine that runs, and the number of commands that Redis had from it.

@@ -12,10 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/picketd/picket/engine/lookout"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
-
-	"github.com/picketd/picket/engine/lookout"
 )
 
 // warned returns what is said under a name, an empty Warning if nothing.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/picketd/picket/audit"
-
 	"github.com/picketd/picket/engine/store"
 )
 

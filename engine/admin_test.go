@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/picketd/picket/outbox"
-
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 func TestG8_ABrokenLockFencesTheHolderOffAndTellsIt(t *testing.T) { everywhere(t, breaks) }

@@ -15,11 +15,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/picketd/picket/outbox"
-
-	"github.com/picketd/picket/engine/store"
-
 	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 func TestACopyOfAScriptThatComesLateChangesNothing(t *testing.T) { everywhere(t, lateCopies) }

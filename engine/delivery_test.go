@@ -9,11 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/picketd/picket/outbox"
-
-	"github.com/picketd/picket/engine/store"
-
 	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 func TestG10_TheTicketDecidesAboutEveryAttempt(t *testing.T) { everywhere(t, attemptVerdicts) }

@@ -14,9 +14,8 @@ import (
 
 	"github.com/picketd/picket/engine/delivery"
 	"github.com/picketd/picket/engine/lookout"
-	"github.com/picketd/picket/outbox"
-
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 // Engine holds this host's claims. All its methods may be called at once.

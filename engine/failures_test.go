@@ -13,7 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/picketd/picket/engine/redistest"
-
 	"github.com/picketd/picket/engine/store"
 )
 

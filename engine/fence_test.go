@@ -11,11 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/picketd/picket/outbox"
-
-	"github.com/picketd/picket/engine/store"
-
 	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 func TestG2_FrozenWriter(t *testing.T) { everywhere(t, frozenWriter) }

@@ -14,9 +14,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/picketd/picket/engine/store"
-
 	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/engine/store"
 )
 
 func fat(size int) json.RawMessage {

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/picketd/picket/engine/store"
-
 	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/engine/store"
 )
 
 func TestG4_NoWayButAlongTheFlow(t *testing.T) { everywhere(t, alongTheFlow) }

@@ -14,12 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/picketd/picket/engine/redistest"
-	"github.com/picketd/picket/outbox"
-
 	"github.com/picketd/picket/engine/process"
-
+	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 const freezeEnv = "PICKET_TEST_FREEZE" // the address of Redis, for the process that is frozen

@@ -8,13 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/picketd/picket/outbox"
-
-	"github.com/picketd/picket/engine/process"
-
-	"github.com/picketd/picket/engine/store"
-
 	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/engine/process"
+	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 func TestG10_WhatWasDecidedIsAFactInEveryOutbox(t *testing.T) { everywhere(t, decisionsAreFacts) }

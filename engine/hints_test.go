@@ -13,9 +13,8 @@ import (
 
 	"github.com/picketd/picket/engine/delivery"
 	"github.com/picketd/picket/engine/redistest"
-	"github.com/picketd/picket/outbox"
-
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 // TestG9_OneTicketThatCannotBeReadStopsNoOther: neither the take-over from a dead daemon, nor the sweep of the own hints, nor the walk.

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/picketd/picket/engine/lookout"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/picketd/picket/engine/lookout"
 	"github.com/picketd/picket/engine/redistest"
 )
 

@@ -18,7 +18,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/picketd/picket/engine/process"
-
 	"github.com/picketd/picket/engine/store"
 )
 

@@ -8,9 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/picketd/picket/outbox"
-
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 func TestG9_ARetryWhoseWriteLandsLateHasAnOwner(t *testing.T) { everywhere(t, lateRetry) }

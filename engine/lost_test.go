@@ -10,11 +10,9 @@ import (
 	"time"
 
 	"github.com/picketd/picket/audit"
-	"github.com/picketd/picket/outbox"
-
 	"github.com/picketd/picket/engine/delivery"
-
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 func TestG10_WhatRedisLostIsThisHostsAloneIfNobodyCanHaveBegunIt(t *testing.T) {

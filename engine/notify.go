@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 
 	"github.com/picketd/picket/engine/delivery"
-
 	"github.com/picketd/picket/engine/store"
 )
 

@@ -7,9 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/picketd/picket/outbox"
-
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 func TestG9_AnOwnerWithoutTheChannelGivesTheTicketUp(t *testing.T) { everywhere(t, givesUp) }

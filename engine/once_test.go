@@ -6,9 +6,8 @@ package engine
 import (
 	"testing"
 
-	"github.com/picketd/picket/outbox"
-
 	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/outbox"
 )
 
 func TestG10_AtMostOnceIsFrozenWithTheContent(t *testing.T) { everywhere(t, onceIsFrozen) }

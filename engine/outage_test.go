@@ -11,9 +11,8 @@ import (
 	"time"
 
 	"github.com/picketd/picket/engine/redistest"
-	"github.com/picketd/picket/outbox"
-
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 // within runs a call that must come back in time.

@@ -11,10 +11,8 @@ import (
 	"time"
 
 	"github.com/picketd/picket/engine/lookout"
-
-	"github.com/picketd/picket/outbox"
-
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 func TestG9_WhoHasAReceiptPutsItBackAfterAFailover(t *testing.T) { everywhere(t, putsBack) }

@@ -7,9 +7,8 @@ import (
 	"testing"
 
 	"github.com/picketd/picket/audit"
-	"github.com/picketd/picket/outbox"
-
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 func TestWhatChangedSinceItWasReadIsSeenByTheScript(t *testing.T) { everywhere(t, racesAreSeen) }

@@ -9,11 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/picketd/picket/outbox"
-
-	"github.com/picketd/picket/engine/store"
-
 	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 func TestAnAdministratorDiscardsAndSettles(t *testing.T) { everywhere(t, discardsAndSettles) }

@@ -16,7 +16,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/picketd/picket/engine/process"
-
 	"github.com/picketd/picket/engine/store"
 )
 

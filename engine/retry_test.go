@@ -7,11 +7,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/picketd/picket/outbox"
-
-	"github.com/picketd/picket/engine/store"
-
 	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 func TestG10_ARetryDoesNotSendAgainWhatIsInFlight(t *testing.T) { everywhere(t, retryWaitsForAttempt) }

@@ -13,13 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/picketd/picket/engine/lookout"
-
-	"github.com/picketd/picket/outbox"
-
-	"github.com/picketd/picket/engine/process"
-
 	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/engine/lookout"
+	"github.com/picketd/picket/engine/process"
+	"github.com/picketd/picket/outbox"
 )
 
 // boxAt opens an outbox for a config.

@@ -8,15 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/picketd/picket/engine/lookout"
-
 	"github.com/redis/go-redis/v9"
 
-	"github.com/picketd/picket/outbox"
-
-	"github.com/picketd/picket/engine/store"
-
 	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/engine/lookout"
+	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 func TestG9_AnotherDaemonDeliversForOneThatNeverComesBack(t *testing.T) { everywhere(t, delivered) }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/picketd/picket/engine/lookout"
-
 	"github.com/picketd/picket/engine/store"
 )
 

@@ -11,12 +11,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/picketd/picket/engine/redistest"
-	"github.com/picketd/picket/outbox"
-
-	"github.com/picketd/picket/engine/store"
-
 	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/engine/redistest"
+	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 func TestEveryMutatingScriptCanBeRunTwice(t *testing.T) { everywhere(t, everythingTwice) }

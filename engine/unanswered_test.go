@@ -13,7 +13,6 @@ import (
 
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/redistest"
-
 	"github.com/picketd/picket/engine/store"
 )
 

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/picketd/picket/engine/process"
-
 	"github.com/picketd/picket/engine/store"
 )
 

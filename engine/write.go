@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/picketd/picket/audit"
-
 	"github.com/picketd/picket/engine/store"
 )
 

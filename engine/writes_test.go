@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/picketd/picket/engine/lookout"
-
 	"github.com/picketd/picket/engine/store"
 )
 

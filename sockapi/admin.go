@@ -7,11 +7,9 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/picketd/picket/sockapi/client"
-
-	"github.com/picketd/picket/engine/store"
-
 	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 func postBreak(c *call, _ noInput, b client.ReasonRequest) (answer, error) {

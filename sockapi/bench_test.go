@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/picketd/picket/engine"
-
 	"github.com/picketd/picket/engine/store"
 )
 

@@ -13,9 +13,8 @@ import (
 
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine"
-	"github.com/picketd/picket/sockapi/client"
-
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // call is one request on its way through a handler.

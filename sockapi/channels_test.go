@@ -9,9 +9,8 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/picketd/picket/sockapi/client"
-
 	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 func TestAChannelIsTested(t *testing.T) {

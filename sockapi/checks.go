@@ -11,9 +11,8 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/picketd/picket/sockapi/client"
-
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // check looks whether a value that was given is within its field's limits.

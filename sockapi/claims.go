@@ -9,9 +9,8 @@ import (
 	"net/http"
 
 	"github.com/picketd/picket/engine"
-	"github.com/picketd/picket/sockapi/client"
-
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 func postClaim(c *call, _ noInput, b client.ClaimRequest) (answer, error) {

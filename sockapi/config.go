@@ -15,12 +15,10 @@ import (
 
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/engine/store"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
-
-	"github.com/picketd/picket/engine/store"
-
-	"github.com/picketd/picket/engine/delivery"
 )
 
 // Engine is what the API needs of *engine.Engine.

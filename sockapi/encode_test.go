@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/picketd/picket/outbox"
-	"github.com/picketd/picket/sockapi/client"
 	"pgregory.net/rapid"
 
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // exactly decodes JSON that must have no field that v has not, and encodes v again.

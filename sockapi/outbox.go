@@ -11,10 +11,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/picketd/picket/engine/store"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
-
-	"github.com/picketd/picket/engine/store"
 )
 
 // outboxLimit is how many intents a listing has: of those that are not closed, and of those that are.

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/picketd/picket/engine"
-
 	"github.com/picketd/picket/engine/process"
 )
 

@@ -13,12 +13,10 @@ import (
 	"time"
 
 	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/engine/store"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
-
-	"github.com/picketd/picket/engine/store"
-
-	"github.com/picketd/picket/engine/delivery"
 )
 
 // problem makes an error answer.

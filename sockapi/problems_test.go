@@ -16,12 +16,10 @@ import (
 	"time"
 
 	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/engine/store"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
-
-	"github.com/picketd/picket/engine/delivery"
-
-	"github.com/picketd/picket/engine/store"
 )
 
 // failing is an engine whose every call comes to the same end.

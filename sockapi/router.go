@@ -10,9 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/picketd/picket/sockapi/client"
-
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // router finds a path's calls. It stands in for http.ServeMux, which cleans paths and redirects to what it made of them: here

@@ -18,9 +18,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/picketd/picket/engine"
-	"github.com/picketd/picket/sockapi/client"
-
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // raw writes bytes on a connection of its own and returns the answer, or nil when the daemon hung up.

@@ -23,11 +23,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/engine/delivery"
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
-
-	"github.com/picketd/picket/engine/delivery"
 )
 
 // host is a server on a socket of its own.

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/picketd/picket/sockapi/client"
-
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // TestListingKnowsTheStates: what may be asked for is what the flow can reach, and what it cannot is refused with the list.

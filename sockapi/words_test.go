@@ -12,10 +12,9 @@ import (
 	"time"
 
 	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/engine/store"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
-
-	"github.com/picketd/picket/engine/store"
 )
 
 // TestWords holds the client's words for a claim and a delivery against those that the engine and the outbox write.

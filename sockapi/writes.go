@@ -13,11 +13,9 @@ import (
 
 	"github.com/picketd/picket/agent/strict"
 	"github.com/picketd/picket/engine"
-	"github.com/picketd/picket/sockapi/client"
-
 	"github.com/picketd/picket/engine/delivery"
-
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 func postStep(c *call, _ noInput, b client.StepRequest) (answer, error) {
