@@ -4,8 +4,14 @@
 package daemon
 
 import (
+	"context"
+	"errors"
 	"os/user"
 	"strconv"
+
+	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/notifier"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // adminGID is the group whose members are admins. Without the group there is root alone; that a configured one is missing was an
@@ -24,4 +30,16 @@ func (d *Daemon) adminGID() *uint32 {
 	}
 	gid := uint32(n)
 	return &gid
+}
+
+// testChannel is for POST /v1/channels/{name}/test. Its error is engine.ErrUnknownChannel when there is no such channel.
+func (d *Daemon) testChannel(ctx context.Context, name, severity string) (client.ChannelTest, error) {
+	t, err := d.notifier.Test(ctx, name, severity)
+	if errors.Is(err, notifier.ErrNoChannel) {
+		return client.ChannelTest{}, delivery.ErrUnknownChannel
+	}
+	return client.ChannelTest{
+		Channel: name, Type: t.Type, ID: t.ID, Status: string(t.Result.Status), Error: t.Result.Error,
+		RetryAfterMS: t.Result.RetryAfter.Milliseconds(), TookMS: t.Took.Milliseconds(),
+	}, err
 }

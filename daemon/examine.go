@@ -12,7 +12,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/picketd/picket/agent/strict"
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine"
+	"github.com/picketd/picket/engine/store"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -44,4 +46,19 @@ func (c Config) Examine(ctx context.Context) (checks []client.Check, server clie
 		server.ClockOffsetMS = &ms
 	}
 	return checks, server, warnings, nil
+}
+
+// AuditMarks reads what the daemon of a configuration kept; nothing when it kept none. An empty path is the default configuration.
+func AuditMarks(path string) ([]audit.Mark, error) {
+	c, err := LoadConfigStaleCredentials(path)
+	if err != nil {
+		c = DefaultConfig()
+	}
+	return audit.Marks(c.StateDir)
+}
+
+// CanonicalAsset is an asset as it stands in records. Its error is an engine.ErrInvalidAsset.
+func CanonicalAsset(asset string) (string, error) {
+	a, err := store.ParseAsset(asset)
+	return string(a), err
 }

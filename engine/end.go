@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/picketd/picket/audit"
 )
@@ -56,4 +57,42 @@ func (e *Engine) tellLost(c *claim) {
 	told.Reason = string(reason)
 	e.config.Audit(told)
 	e.log.Warn("claim lost", "claim", c.id, "ticket", c.ticket.String(), "token", c.token, "reason", reason, "agent", c.agent)
+}
+
+// keep puts the claim into the journal: with its last sign of life, or with how it ended then.
+func (e *Engine) keep(c *claim, sign time.Duration) <-chan struct{} {
+	c.mu.Lock() // until it is in the journal, so that an older state of the claim never comes after a newer one
+	defer c.mu.Unlock()
+	return e.journal.keep(c.recordLocked(sign))
+}
+
+func (c *claim) recordLocked(sign time.Duration) record {
+	r := record{
+		ID: c.id, Nonce: c.nonce, Token: c.token, Asset: c.ticket.Asset, Task: c.ticket.Task, Flow: c.flow.Name, UID: c.uid,
+		Owner: c.owner, Account: c.account, PID: c.pid, Caller: c.caller, Request: c.request, Heartbeat: c.heartbeat, MaxHold: c.maxHold, Since: c.since, Started: c.started, Sign: sign,
+	}
+	if c.process != nil {
+		r.Watched, r.Start = true, c.process.StartTime()
+	}
+	if c.status != Held {
+		r.Status, r.Reason, r.Finished, r.EndedAt, r.Unanswered = c.status, c.reason, c.finished, sign, c.unanswered
+	}
+	return r
+}
+
+// records are all claims as they stand in the journal.
+func (e *Engine) records() (all []record) {
+	now := e.now()
+	e.claims.mu.Lock()
+	defer e.claims.mu.Unlock()
+	for _, c := range e.claims.byID {
+		c.mu.Lock()
+		sign := c.noted
+		if c.status != Held {
+			sign = now
+		}
+		all = append(all, c.recordLocked(sign))
+		c.mu.Unlock()
+	}
+	return all
 }

@@ -4,9 +4,11 @@
 package sockapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/delivery"
 	"github.com/picketd/picket/engine/store"
 	"github.com/picketd/picket/sockapi/client"
@@ -42,4 +44,14 @@ func deleteClaim(c *call, q forceQuery, _ noInput) (answer, error) {
 		return done, c.api.Engine.Force(c.request.Context(), c.id, c.by())
 	}
 	return done, c.api.Engine.Release(c.request.Context(), c.id, c.peer.Owner())
+}
+
+func postTest(c *call, _ noInput, b client.ChannelTestRequest) (answer, error) {
+	severity := cmp.Or(b.Severity, client.SeverityInfo)
+	c.api.Logger.Info("an administrator tests a channel", "channel", c.channel, "severity", severity, "by", c.by())
+	t, err := c.api.TestChannel(c.request.Context(), c.channel, severity)
+	if err == nil {
+		c.api.Audit(audit.Event{Kind: audit.Tested, Channel: c.channel, Call: "testChannel", Agent: c.by(), Reason: t.Status})
+	}
+	return answer{status: http.StatusOK, body: &t}, err
 }

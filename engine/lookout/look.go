@@ -7,6 +7,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/picketd/picket/engine/store"
@@ -83,4 +86,68 @@ func (l *Lookout) Probe(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Token is the newest token of an asset that is known, or 0.
+func (l *Lookout) Token(a store.Asset) int64 { return l.tokens.of(a) }
+
+// Found compares the token of an asset's newest grant with the one known before Redis was asked (G3).
+func (l *Lookout) Found(a store.Asset, known, token int64) {
+	if l.tokens.found(a, known, token) {
+		l.tokenBack(a, known, fmt.Sprint("token ", token))
+	}
+}
+
+// Missed tells of an asset whose grant is gone: it lives longer than any claim.
+func (l *Lookout) Missed(a store.Asset, known int64) { l.tokenBack(a, known, "none") }
+
+func (l *Lookout) tokenBack(a store.Asset, known int64, what string) {
+	l.metrics.back.Inc()
+	l.alarms.happened(AlarmTokenBack, fmt.Sprintf("the grant of %s went back from token %d to %s: Redis fell back to an older state, by a failover to a "+
+		"replica that lagged or a restored backup; what was written in between is lost, and writes under the lost grant are refused; compare the "+
+		"tickets with what the agents did, and let Redis wait for its replica (min-replicas-to-write)", a, known, what))
+}
+
+// Saw remembers an asset's token, and the highest of all, above which the next one is minted (G3).
+func (l *Lookout) Saw(a store.Asset, token int64) {
+	l.tokens.found(a, 0, token)
+	for seen := l.tokens.highest.Load(); token > seen && !l.tokens.highest.CompareAndSwap(seen, token); seen = l.tokens.highest.Load() {
+	}
+}
+
+// Highest is the token above which an asset's next one must be (G3).
+func (l *Lookout) Highest(a store.Asset) int64 { return max(l.tokens.highest.Load(), l.tokens.of(a)) }
+
+// Wrote remembers the revision that a write left a ticket with, by its key.
+func (l *Lookout) Wrote(ticket string, revision int64) { l.writes.note(ticket, revision) }
+
+// lookAtWrites compares what Redis has with what was written.
+func (l *Lookout) lookAtWrites(ctx context.Context) error {
+	last, changed := l.writes.take()
+	for _, key := range slices.Sorted(maps.Keys(last)) {
+		has, err := l.store.Revision(ctx, key)
+		if err != nil {
+			return err
+		}
+		if was := last[key].Revision; has < was {
+			l.writes.forget()
+			l.metrics.resets.Inc()
+			l.alarms.happened(AlarmStoreOlder, fmt.Sprintf("Redis went back to an older state: of %s it has revision %d, and had %d; what was written in between is lost, "+
+				"writes under lost grants are refused, and accepted notifications still go out; find out why (a restart from an RDB, a power loss, a failover to a "+
+				"replica that lagged, a restored backup?), and compare the tickets with what the agents did", key, has, was))
+			changed = true
+			break
+		}
+	}
+	if changed {
+		l.keepWrites()
+	}
+	return nil
+}
+
+func (l *Lookout) keepWrites() {
+	last, _ := l.writes.take()
+	if err := keep(l.c.StateDir, writesFile, last); err != nil {
+		l.c.Logger.Debug("cannot keep what was written last", "error", err)
+	}
 }

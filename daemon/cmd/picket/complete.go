@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"io"
 	"os"
@@ -156,4 +157,44 @@ func (k completer) names(ctx context.Context, c *client.Client, what string) (na
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+//go:embed completion.bash
+var bashCompletion string
+
+//go:embed completion.zsh
+var zshCompletion string
+
+//go:embed completion.fish
+var fishCompletion string
+
+func completionCommand() *cli.Command {
+	return &cli.Command{
+		Name:        "completion",
+		Usage:       "print a completion script for a shell",
+		ArgsUsage:   "bash|zsh|fish",
+		Description: "For bash: source <(picket completion bash). For zsh: the same. For fish: picket completion fish | source.",
+		Action: func(c *cli.Context) error {
+			args, err := positionals(c, 1)
+			if err != nil {
+				return err
+			}
+			var script string
+			switch args[0] {
+			case "bash":
+				script = bashCompletion
+			case "zsh":
+				script = zshCompletion
+			case "fish":
+				script = fishCompletion
+			default:
+				err = usagef(c, "there is no completion for %q", args[0])
+			}
+			if err != nil {
+				return err
+			}
+			_, err = io.WriteString(c.App.Writer, script)
+			return err
+		},
+	}
 }
