@@ -10,8 +10,7 @@
 //	sink.go       the journal, and JSON lines
 //	verify.go     which numbers are missing, and what accounts for them
 //	journal.go    records out of the journal
-//	read.go       records out of lines, and whom to believe
-//	filter.go     which records are wanted
+//	read.go       records out of lines, which are wanted, and whom to believe
 //	record.go     a record, its fields and its sentence
 //	span.go       rows of numbers
 //	kinds.go      every kind: its id, priority and sentence

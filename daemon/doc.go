@@ -34,15 +34,14 @@
 //	start.go listen.go                what is started, in order
 //	reload.go                         SIGHUP: what a restart would change
 //	app.go daemon.go                  New; the Daemon, its parts, and how they end
-//	status.go trial.go admin.go       what the socket API asks the daemon itself
-//	redis_settings_watch.go, redis_settings.go     whether Redis may be trusted with locks
-//	socket_watch.go systemd.go        the socket's file is there; what systemd is told
-//	log.go log_journal.go             the log, to the journal or to standard error
-//	audit.go                          what readers of the audit ask of a configuration
+//	status.go admin.go                what the socket API asks the daemon itself
+//	redis_settings.go                 whether Redis may be trusted with locks
+//	listen.go systemd.go              the socket's file is there; what systemd is told
+//	log.go                            the log, to the journal or to standard error
 //	metrics.go version.go             of the process and of the build
 //	redis.go secret.go warnings.go    connections, files with secrets, what is unwise
 //	config.go config_load.go          the configuration, and its file
-//	config_check.go redis_check.go state_check.go checker.go
+//	config_check.go redis_check.go state_check.go
 //	dev.go embedded_redis.go          picket dev
-//	examine.go                        Redis without a daemon, for the doctor
+//	examine.go                        what the doctor and readers of the audit ask without a daemon
 package daemon

@@ -96,11 +96,11 @@
 //
 //	start.go, engine.go          the parts and how they are wired; what sockapi asks of them
 //	acquire.go, lock.go          a claim: screen, wait, lock, mint; liveness.go: what its life hangs on
-//	claim.go, view.go, end.go    a claim, what is told of it, its end
-//	roster.go, claims.go         who holds how many; which claims there are
+//	claim.go, end.go             a claim, what is told of it, its end
+//	roster.go, claims.go         who holds how many; which claims there are, and how they look
 //	sign.go, watchdog.go, renew.go   signs of life; what is due when; the renewal
 //	queue.go                     who waits for a held asset
 //	write.go, notify.go, admin.go    the calls on a claim, and of administrators
-//	journal.go, kept.go, restore.go  claims over a restart; unanswered.go: ends that got no answer
-//	deadline.go, weight.go       how long a call may ask Redis, and how much memory it may take
+//	journal.go, restore.go          claims over a restart; unanswered.go: ends that got no answer
+//	deadline.go                  how long a call may ask Redis, and how much memory it may take
 package engine

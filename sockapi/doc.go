@@ -8,14 +8,13 @@
 //	listen_linux.go  the socket, bound where nobody can reach it before it has its mode and group
 //	peer_linux.go    who calls: uid, pid and pidfd from the kernel, once per connection, never from the request
 //	conn.go          one connection: its peer, its deadlines, what its call holds
-//	conns.go         who may connect at all: how fast, and how many (slots.go), in all and of one user
-//	serve.go         one request from its route to its answer; server.go has the start and the end of all
+//	conns.go         who may connect at all: how fast, and how many, in all and of one user
+//	serve.go         one request from its route to its answer: query, body, turn, handler; server.go has the start and the end of all
 //	router.go        the path as it was sent: no cleaning, no redirects, each segment decoded by itself
-//	routes.go        the table of all calls; route.go says what stands in a row
-//	handler.go       what comes before a call's own function: query, body, the call's turn
+//	routes.go        the table of all calls; router.go says what stands in a row
 //	call.go          the body, as it arrives: its time, and the bytes that bodies hold, in all and of one user
 //	rawbody.go       the body's bytes: size, UTF-8, one JSON object, no name twice, depth
-//	decode.go        the body's fields, and query.go the query's: known (fields.go), of the right type, within their limits (checks.go)
+//	decode.go        the body's fields and the query's: known (fields.go), of the right type, within their limits (checks.go)
 //	budget.go        the call's turn: how many calls are at work at once, how many a user makes in a second
 //	claims.go, …     the handlers, which call the engine and return a value or an error
 //	problems.go      the one place where an error becomes an answer

@@ -9,7 +9,7 @@
 //	Attempt, Outcome   attempt.go    may this daemon send now, and what became of it
 //	Heed               heed.go       brings what was decided elsewhere into this outbox
 //	Sweep              sweep.go      goes through the tickets that this daemon answers for (answer.go)
-//	take over          takeover.go   goes through those of daemons that are gone, and of those who offer them (offered.go)
+//	take over          takeover.go   goes through those of daemons that are gone, and of those who offer them
 //	Walk               walk.go       finds what a failover or an expiry left, once an hour in the fleet
 //	Discard, Settle    decide.go     what administrators say; Retry in retry.go; what Redis lost in lost.go
 package delivery

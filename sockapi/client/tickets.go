@@ -6,8 +6,6 @@ package client
 import (
 	"encoding/json"
 	"time"
-
-	"github.com/picketd/picket/agent/plain"
 )
 
 // Ticket is the one record of what has been established about an asset in a task.
@@ -157,16 +155,4 @@ type TicketList struct {
 type History struct {
 	Events  []Event `json:"events"`
 	Refused []Event `json:"refused"`
-}
-
-// maxError is the API's limit on errors, in bytes.
-const maxError = 4 << 10
-
-// Plain is what a program wrote to a terminal as the API takes it for an error: UTF-8 without escape sequences and other control
-// characters but line feeds and tabs, cut to 4 KiB. What has nothing to show is told so, and an empty text stays empty.
-func Plain(s string) string {
-	if text := plain.Text(s); text != "" || s == "" {
-		return plain.Cut(text, maxError)
-	}
-	return "(nothing that can be shown)"
 }
