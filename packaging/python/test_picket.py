@@ -134,7 +134,7 @@ class ClientTest(unittest.TestCase):
 
     def test_an_older_daemon_is_asked_without_a_name(self):
         refusal = {"code": "INVALID", "errors": [{"location": "body.request", "message": "is not a field"}]}
-        answers = [(422, refusal), (200, {"claim": {"id": "x", "token": 1}, "ticket": {}, "next": []}), (422, refusal)]
+        answers = [(422, refusal), (200, {"claim": {"id": "x", "token": 1, "trusted_ms": 1}, "ticket": {}, "next": []}), (422, refusal)]
         with tempfile.TemporaryDirectory() as d, socket.socket(socket.AF_UNIX) as listener:
             path, asked = os.path.join(d, "s"), []
             listener.bind(path)
