@@ -16,7 +16,7 @@ import (
 func source(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
-	for _, dir := range []string{"daemon", "engine", "notifier", "outbox", "sockapi"} {
+	for _, dir := range []string{"audit", "daemon", "engine", "engine/lookout", "engine/store", "notifier", "outbox", "sockapi"} {
 		paths, err := filepath.Glob("../" + dir + "/*.go")
 		if err != nil || len(paths) == 0 {
 			t.Fatal("there is no source in ", dir, err)
