@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -161,14 +162,34 @@ func TestDrainingIsFollowed(t *testing.T) {
 	}
 }
 
+// named are the names of the requests that came: a handler whose answer is lost ends in no order with the call.
+type named struct {
+	mu    sync.Mutex
+	names []string
+}
+
+func (n *named) add(name string) (all int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.names = append(n.names, name)
+	return len(n.names)
+}
+
+func (n *named) take() (names []string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	names, n.names = n.names, nil
+	return names
+}
+
 // TestAClaimWhoseAnswerIsLostIsSentAgain: under the same name, and each call under one of its own; other calls are left to their caller.
 func TestAClaimWhoseAnswerIsLostIsSentAgain(t *testing.T) {
 	t.Parallel()
-	var names []string
+	var called named
 	c := setup(t, func(w http.ResponseWriter, r *http.Request) {
 		var body ClaimRequest
 		_ = json.NewDecoder(r.Body).Decode(&body)
-		if names = append(names, body.Request); len(names) < 3 {
+		if called.add(body.Request) < 3 {
 			panic(http.ErrAbortHandler)
 		}
 		_, _ = io.WriteString(w, `{"claim":{"id":"x"}}`)
@@ -178,10 +199,9 @@ func TestAClaimWhoseAnswerIsLostIsSentAgain(t *testing.T) {
 			t.Fatalf("got %+v, %v", got, err)
 		}
 	}
-	if len(names) != 4 || names[0] == "" || names[1] != names[0] || names[2] != names[0] || names[3] == names[0] {
+	if names := called.take(); len(names) != 4 || names[0] == "" || names[1] != names[0] || names[2] != names[0] || names[3] == names[0] {
 		t.Errorf("the requests are called %q", names)
 	}
-	names = nil
 	if _, err := c.Step(t.Context(), "x", StepRequest{Step: "online", State: "ASSET_ONLINE"}); err == nil {
 		t.Error("a step without an answer succeeded")
 	}
@@ -191,11 +211,11 @@ func TestAClaimWhoseAnswerIsLostIsSentAgain(t *testing.T) {
 // answer is the caller's to deal with.
 func TestAnOlderDaemonIsAskedWithoutAName(t *testing.T) {
 	t.Parallel()
-	var names []string
+	var called named
 	c := setup(t, func(w http.ResponseWriter, r *http.Request) {
 		var body ClaimRequest
 		_ = json.NewDecoder(r.Body).Decode(&body)
-		names = append(names, body.Request)
+		called.add(body.Request)
 		switch {
 		case body.Request != "":
 			w.WriteHeader(http.StatusUnprocessableEntity)
@@ -207,19 +227,18 @@ func TestAnOlderDaemonIsAskedWithoutAName(t *testing.T) {
 		}
 	})
 	for _, request := range []string{"", "mine"} {
-		names = nil
 		got, err := c.Claim(t.Context(), ClaimRequest{Asset: "a", Task: "t", Request: request})
-		if err != nil || got.Claim == nil || len(names) != 2 || names[0] == "" || names[1] != "" {
+		if names := called.take(); err != nil || got.Claim == nil || len(names) != 2 || names[0] == "" || names[1] != "" {
 			t.Errorf("%q: got %+v, %v by requests called %q", request, got, err, names)
 		}
 	}
-	names = nil
-	if _, err := c.Claim(t.Context(), ClaimRequest{Asset: "a", Task: "t", Request: strings.Repeat("n", 65)}); !Refuses(err, "body.request") || len(names) != 1 {
+	_, err := c.Claim(t.Context(), ClaimRequest{Asset: "a", Task: "t", Request: strings.Repeat("n", 65)})
+	if names := called.take(); !Refuses(err, "body.request") || len(names) != 1 {
 		t.Errorf("a name that is too long: %v by requests called %q", err, names)
 	}
 	c.CloseIdleConnections()
-	names = nil
-	if _, err := c.Claim(t.Context(), ClaimRequest{Asset: "a", Task: "lost"}); !errors.Is(err, errLost) || len(names) > 3 { // net/http repeats it on a new connection
+	_, err = c.Claim(t.Context(), ClaimRequest{Asset: "a", Task: "lost"})
+	if names := called.take(); !errors.Is(err, errLost) || len(names) > 3 { // net/http repeats it on a new connection
 		t.Errorf("a claim without an answer: %v by requests called %q", err, names)
 	}
 }
