@@ -32,7 +32,7 @@ var arrows = map[string][]string{
 	"agent/supervise":        {"agent/plain"},
 	"agent/findings":         {"agent/strict", "agent/plain"},
 	"audit":                  {"agent/plain"},
-	"engine":                 {"agent/plain", "audit", "engine/delivery", "engine/lookout", "engine/process", "engine/store", "outbox"},
+	"engine":                 {"agent/again", "agent/plain", "audit", "engine/delivery", "engine/lookout", "engine/process", "engine/store", "outbox"},
 	"engine/delivery":        {"agent/again", "agent/plain", "audit", "engine/store", "outbox"},
 	"engine/lookout":         {"engine/store", "outbox"}, // of the outbox only that it is not to be used
 	"engine/process":         {},
@@ -44,15 +44,15 @@ var arrows = map[string][]string{
 	"sockapi":                {"agent/again", "agent/strict", "audit", "engine", "engine/delivery", "engine/process", "engine/store", "outbox", "sockapi/client"}, // of strict, which word may have been meant
 	"sockapi/client":         {"agent/plain"},
 	"agent/assets":           {"agent/plain"},
-	"agent/lease":            {"sockapi/client"},
+	"agent/lease":            {"engine/process", "sockapi/client"},
 	"agent/lines":            {"agent/plain"},
 	"agent/verdict":          {"agent/findings", "agent/plain", "sockapi/client"},
-	"agent/reach":            {"agent/lease", "agent/plain", "agent/verdict", "sockapi/client"},
-	"agent":                  {"agent/again", "agent/assets", "agent/findings", "agent/lease", "agent/plain", "agent/reach", "agent/strict", "agent/supervise", "agent/verdict", "sockapi/client"},
+	"agent/reach":            {"agent/lease", "agent/plain", "agent/verdict", "engine/process", "sockapi/client"},
+	"agent":                  {"agent/again", "agent/assets", "agent/findings", "agent/lease", "agent/plain", "agent/reach", "agent/strict", "agent/supervise", "agent/verdict", "engine/process", "sockapi/client"},
 	"daemon":                 {"agent/again", "agent/plain", "agent/strict", "audit", "engine", "engine/delivery", "engine/lookout", "engine/process", "engine/store", "notifier", "notifier/channel", "outbox", "sockapi", "sockapi/client"},
 	"daemon/doctor":          {"agent/plain", "daemon", "sockapi/client"},
 	"daemon/bench":           {"daemon", "engine/store", "outbox", "sockapi/client"}, // of store the scripts
-	"daemon/cmd/picket":      {"agent", "agent/assets", "agent/lease", "agent/lines", "agent/plain", "agent/supervise", "agent/verdict", "audit", "daemon", "daemon/doctor", "sockapi/client"},
+	"daemon/cmd/picket":      {"agent", "agent/assets", "agent/lease", "agent/lines", "agent/plain", "agent/supervise", "agent/verdict", "audit", "daemon", "daemon/doctor", "engine/process", "sockapi/client"},
 	"daemon/cmd/picket-demo": {"sockapi/client"},
 	"examples/agent-go":      {"sockapi/client"},
 	"examples/agent-small":   {"sockapi/client"},

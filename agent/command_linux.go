@@ -17,6 +17,7 @@ import (
 	"github.com/picketd/picket/agent/lease"
 	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/agent/supervise"
+	"github.com/picketd/picket/engine/process"
 )
 
 const (
@@ -155,7 +156,7 @@ func (in *invocation) givenUp(ctx context.Context, parseErr error, left supervis
 }
 
 // awaitEnd waits for the reader of standard output, which ends when nobody holds the pipe any more.
-func awaitEnd(consumed <-chan error, stdout *supervise.Limited, p *process) error {
+func awaitEnd(consumed <-chan error, stdout *supervise.Limited, p *running) error {
 	select {
 	case err := <-consumed:
 		return err
@@ -203,7 +204,7 @@ func (in *invocation) unusable(parseErr error) error {
 // killDelay is how long a command that was asked to end may take.
 func killDelay(ctx context.Context) time.Duration {
 	if lost, ok := errors.AsType[*lease.LostError](context.Cause(ctx)); ok {
-		return max(lost.KillAt-lease.Boottime(), 0)
+		return max(lost.KillAt-process.Boottime(), 0)
 	}
 	return endGrace
 }

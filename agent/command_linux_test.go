@@ -23,6 +23,7 @@ import (
 
 	"github.com/picketd/picket/agent/lease"
 	"github.com/picketd/picket/agent/supervise"
+	"github.com/picketd/picket/engine/process"
 )
 
 // shell runs a script and returns what it wrote to standard output and what was logged.
@@ -173,7 +174,7 @@ func TestG8_ALostClaimEndsACommandInTime(t *testing.T) {
 		ended <- err
 	}()
 	eventually(t, "it runs", func() bool { b, _ := os.ReadFile(pid); return len(b) > 0 })
-	lost := &lease.LostError{Reason: "expired", KillAt: lease.Boottime()}
+	lost := &lease.LostError{Reason: "expired", KillAt: process.Boottime()}
 	cancel(lost)
 	if err := <-ended; !errors.Is(err, lost) {
 		t.Errorf("it ends with %v", err)

@@ -15,14 +15,14 @@ import (
 	"github.com/picketd/picket/agent/supervise"
 )
 
-// process is a started command with its output.
-type process struct {
+// running is a started command with its output.
+type running struct {
 	*supervise.Process
 	stdout, stderr *os.File
 }
 
 // startProcess starts a command with a pipe for each of its outputs. Without stdin it reads from /dev/null.
-func startProcess(argv, env []string, stdin []byte) (*process, error) {
+func startProcess(argv, env []string, stdin []byte) (*running, error) {
 	input, err := inputOf(stdin)
 	if err != nil {
 		return nil, err
@@ -47,11 +47,11 @@ func startProcess(argv, env []string, stdin []byte) (*process, error) {
 		_, _ = outR.Close(), errR.Close()
 		return nil, fmt.Errorf("cannot run %s: %w", argv[0], err)
 	}
-	return &process{started, outR, errR}, nil
+	return &running{started, outR, errR}, nil
 }
 
 // letGo closes the pipes and has the command reaped as soon as it ends, without waiting for that.
-func (p *process) letGo() {
+func (p *running) letGo() {
 	p.LetGo()
 	_, _ = p.stdout.Close(), p.stderr.Close()
 }

@@ -5,13 +5,13 @@ package engine
 
 import (
 	"math"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
 
+	"github.com/picketd/picket/agent/again"
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/process"
 	"github.com/picketd/picket/engine/store"
@@ -142,7 +142,4 @@ func newTrust(ttl time.Duration) trust { return trust{ttl, max(ttl/5, 200*time.M
 func (t trust) until(sent time.Duration) time.Duration { return sent + t.ttl - t.margin }
 
 // renewal is when that lock is renewed next.
-func (t trust) renewal(sent time.Duration) time.Duration { return sent + jitter(t.ttl/3) }
-
-// jitter spreads a pause over 90 to 110 percent of it.
-func jitter(d time.Duration) time.Duration { return d*9/10 + rand.N(d/5+1) }
+func (t trust) renewal(sent time.Duration) time.Duration { return sent + again.Jitter(t.ttl/3) }

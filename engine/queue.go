@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/picketd/picket/agent/again"
 	"github.com/picketd/picket/engine/store"
 )
 
@@ -96,7 +97,7 @@ func (t *turn) wait(ctx context.Context, until time.Time, left time.Duration) er
 	if left > 0 {
 		pause = min(pause, left+time.Millisecond)
 	}
-	timer.Reset(min(jitter(pause), time.Until(until)))
+	timer.Reset(min(again.Jitter(pause), time.Until(until)))
 	select {
 	case <-t.wake:
 	case <-timer.C:

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
+
+	"github.com/picketd/picket/agent/again"
 )
 
 // renew begins a renewal of a claim's lock.
@@ -41,7 +43,7 @@ func (e *Engine) extend(ctx context.Context, c *claim) {
 	case gone && !c.ending:
 		result = "taken"
 	default:
-		c.renewAt = e.now() + jitter(e.config.TTL/12)
+		c.renewAt = e.now() + again.Jitter(e.config.TTL/12)
 	}
 	if c.hurried { // what was heard of may have come after this renewal
 		c.hurried, c.renewAt = false, e.now()

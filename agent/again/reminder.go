@@ -56,3 +56,6 @@ func Backoff(n int, first, most time.Duration) time.Duration {
 	d = min(d, most)
 	return d/2 + rand.N(d/2+1)
 }
+
+// Jitter spreads a pause over 90 to 110 percent of it.
+func Jitter(d time.Duration) time.Duration { return d*9/10 + rand.N(d/5+1) }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/picketd/picket/engine/process"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -28,7 +29,9 @@ const moveSlack = FollowFor + time.Minute
 
 // Expect says that the work will move within that time. Without it no sign of life goes out any more, so that a claim does not
 // outlive work that hangs.
-func (l *Lease) Expect(within time.Duration) { l.until.Store(int64(Boottime() + within + moveSlack)) }
+func (l *Lease) Expect(within time.Duration) {
+	l.until.Store(int64(process.Boottime() + within + moveSlack))
+}
 
 // Context is done when the claim cannot be relied upon; its cause is then a *LostError.
 func (l *Lease) Context() context.Context { return l.ctx }
@@ -86,7 +89,7 @@ func (l *Lease) attend(alarm *Alarm, trust client.Trust, sights <-chan Sight) {
 		case <-alarm.C:
 		}
 		lost := s.Lost
-		now := Boottime()
+		now := process.Boottime()
 		switch {
 		case lost != "", now >= trust.Until:
 			l.cancel(&LostError{lost, trust.KillAt(now)})
@@ -113,7 +116,7 @@ func (l *Lease) beat(cl *client.Client, id string, every time.Duration) {
 		case <-l.ctx.Done():
 			return
 		case <-tick.C:
-			if int64(Boottime()) > l.until.Load() {
+			if int64(process.Boottime()) > l.until.Load() {
 				continue
 			}
 			call, cancel := context.WithTimeout(l.ctx, every)

@@ -13,16 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/picketd/picket/engine/process"
 	"github.com/picketd/picket/sockapi/client"
 )
-
-// Boottime is CLOCK_BOOTTIME, which goes on while the machine sleeps. Go's own timers stand still then, and a claim's trust
-// does not.
-func Boottime() time.Duration {
-	var ts unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts) // it fails for an unknown clock only
-	return time.Duration(ts.Nano())
-}
 
 // Alarm goes off at a moment of CLOCK_BOOTTIME, at once if that has passed while the machine or this process stood still.
 type Alarm struct {
@@ -93,7 +86,7 @@ func Silence(err error) string {
 
 // Look asks once.
 func Look(ctx context.Context, cl *client.Client, id string, wait time.Duration) Sight {
-	sent := Boottime()
+	sent := process.Boottime()
 	claim, err := cl.WatchClaim(ctx, id, wait)
 	if p, ok := errors.AsType[*client.Problem](err); ok && isLostCode(p.Code) {
 		if p.Reason != "" {
@@ -134,7 +127,7 @@ func WhyLost(cl *client.Client, claim client.Claim) string {
 func Watch(ctx context.Context, cl *client.Client, id string, deadline time.Duration, sights chan<- Sight) {
 	defer close(sights)
 	for {
-		s := Look(ctx, cl, id, max((deadline-Boottime())/2, watchPause))
+		s := Look(ctx, cl, id, max((deadline-process.Boottime())/2, watchPause))
 		select {
 		case sights <- s:
 		case <-ctx.Done():

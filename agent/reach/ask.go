@@ -21,9 +21,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/picketd/picket/agent/lease"
 	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/agent/verdict"
+	"github.com/picketd/picket/engine/process"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -73,7 +73,7 @@ func Ask(ctx context.Context, find lookup, c Question, asset string) (verdict.Re
 	if len(addrs) == 0 {
 		return verdict.Record{}, trouble
 	}
-	began := lease.Boottime()
+	began := process.Boottime()
 	ctx, cancel = context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	seen := make(chan asked, len(addrs))
@@ -120,7 +120,7 @@ func Ask(ctx context.Context, find lookup, c Question, asset string) (verdict.Re
 			f.Addresses = append(f.Addresses, addr.String())
 		}
 	}
-	if late := lease.Boottime() - began - c.Timeout; late > LeastAsked && trouble == nil {
+	if late := process.Boottime() - began - c.Timeout; late > LeastAsked && trouble == nil {
 		trouble = errors.New("this process stood still while it asked")
 	}
 	return f.result(c, trouble)

@@ -5,9 +5,9 @@ package delivery
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
+	"github.com/picketd/picket/agent/again"
 	"github.com/picketd/picket/engine/store"
 )
 
@@ -20,25 +20,25 @@ const (
 
 // Wait waits for the ticket to leave NOTIFYING, at most so long. That Redis does not answer ends the wait: accepted it is.
 func (c *Courier) Wait(ctx context.Context, id store.TicketID, most time.Duration) error {
-	again := c.config.Rest(ctx)
+	resume := c.config.Rest(ctx)
 	c.waits.Add(1)
 	defer c.waits.Add(-1)
 	until := time.Now().Add(most)
 	for pause := waitFirst; ; pause = min(2*pause, waitMost*time.Duration(1+c.waits.Load()/waitCalls)) {
 		left := time.Until(until)
 		if left <= 0 {
-			return again()
+			return resume()
 		}
 		select {
-		case <-time.After(min(pause*9/10+rand.N(pause/5+1), left)):
+		case <-time.After(min(again.Jitter(pause), left)):
 		case <-c.config.Draining.Done():
-			return again()
+			return resume()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 		s, err := c.peek(ctx, id)
 		if err != nil || s.State() != store.Notifying {
-			return again()
+			return resume()
 		}
 	}
 }

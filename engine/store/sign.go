@@ -38,8 +38,8 @@ type Signed struct {
 
 // Sign gives a sign of life. kept: it was there and had not run out. rival is another run's sign, which may be alive; then it stands.
 func (s *Store) Sign(ctx context.Context, g Sign) (at string, kept bool, rival *Signed, err error) {
-	if err := s.c.Redis.SAdd(ctx, s.Keys.Hosts(), g.ID).Err(); err != nil {
-		return "", false, nil, Unavailable(err)
+	if err := s.KnowDaemon(ctx, g.ID); err != nil {
+		return "", false, nil, err
 	}
 	over := ""
 	if g.Over.Run != "" {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/picketd/picket/agent/lease"
+	"github.com/picketd/picket/engine/process"
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -266,11 +267,11 @@ func TestF8_TheLocalDeadlineEndsTheCommandOfASilentDaemon(t *testing.T) {
 	leader, member := e.pid("leader"), e.pid("member")
 	eventually(t, "a watch call is answered", func() bool { return f.read(func() int { return f.watched }) > 1 })
 	var silent time.Duration
-	f.change(func() { f.silent, silent = true, lease.Boottime() })
+	f.change(func() { f.silent, silent = true, process.Boottime() })
 	e.exits(exitLost)
 	// The lock's end is at least a margin after the deadline, and what was said last was said before the silence.
-	if end := silent + f.trusted + fakeTTL/5; lease.Boottime() > end+2*time.Second || !gone(leader) || !gone(member) {
-		t.Errorf("the command outlived the lock: %s after the daemon fell silent", lease.Boottime()-silent)
+	if end := silent + f.trusted + fakeTTL/5; process.Boottime() > end+2*time.Second || !gone(leader) || !gone(member) {
+		t.Errorf("the command outlived the lock: %s after the daemon fell silent", process.Boottime()-silent)
 	}
 }
 

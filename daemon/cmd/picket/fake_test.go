@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/picketd/picket/agent/lease"
+	"github.com/picketd/picket/engine/process"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -79,7 +79,7 @@ func startFake(t *testing.T) *fakeDaemon {
 func write(w http.ResponseWriter, v any) { _ = json.NewEncoder(w).Encode(v) }
 
 func (f *fakeDaemon) watch(w http.ResponseWriter, r *http.Request) {
-	f.change(func() { f.arrived = lease.Boottime() })
+	f.change(func() { f.arrived = process.Boottime() })
 	timeout := time.After(fakeTTL / 3)
 	if wait, err := time.ParseDuration(r.URL.Query().Get("wait")); err == nil && wait < fakeTTL/3 {
 		timeout = time.After(wait)
@@ -89,7 +89,7 @@ func (f *fakeDaemon) watch(w http.ResponseWriter, r *http.Request) {
 		changed, silent := f.changed, f.silent
 		if !silent && (waited || f.claim.Status != client.StatusHeld) {
 			claim := f.claim
-			claim.TrustedMS = (f.trusted - lease.Boottime()%fakeRenewal).Milliseconds()
+			claim.TrustedMS = (f.trusted - process.Boottime()%fakeRenewal).Milliseconds()
 			f.watched++
 			late := f.late
 			f.mu.Unlock()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/picketd/picket/agent/lease"
 	"github.com/picketd/picket/agent/supervise"
+	"github.com/picketd/picket/engine/process"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -88,7 +89,7 @@ func (g *guard) attend(ch *supervise.Tree, clock *lease.Alarm, signals <-chan os
 		case <-ch.Ended():
 			code := ch.Code()
 			if g.lost != "" {
-				ch.Sweep(func() bool { return lease.Boottime() >= g.killAt })
+				ch.Sweep(func() bool { return process.Boottime() >= g.killAt })
 				return exitLost
 			}
 			return code
@@ -107,7 +108,7 @@ func (g *guard) attend(ch *supervise.Tree, clock *lease.Alarm, signals <-chan os
 			g.trust = g.trust.Later(s.Trust)
 			clock.Set(g.trust.Until)
 		}
-		now := lease.Boottime()
+		now := process.Boottime()
 		switch {
 		case g.lost != "":
 			if now >= g.killAt {
@@ -134,7 +135,7 @@ func (g *guard) attend(ch *supervise.Tree, clock *lease.Alarm, signals <-chan os
 
 // end begins to end the command. A reason that is not known, because the deadline came first, is asked for meanwhile.
 func (g *guard) end(ch *supervise.Tree, clock *lease.Alarm, reason string) {
-	g.killAt = g.trust.KillAt(lease.Boottime())
+	g.killAt = g.trust.KillAt(process.Boottime())
 	ch.Terminate()
 	if reason == "" {
 		reason = lease.WhyLost(g.client, g.claim)
