@@ -48,6 +48,14 @@ func (e *Engine) Tickets(ctx context.Context, q store.TicketQuery) ([]store.Tick
 	return tickets, next, err
 }
 
+// States reads how far tickets are, in their order: see store.States.
+func (e *Engine) States(ctx context.Context, ids []store.TicketID) ([]store.TicketState, error) {
+	if err := e.weigh(ctx, int64(len(ids))<<9); err != nil { // with the answer
+		return nil, err
+	}
+	return e.store.States(ctx, ids)
+}
+
 // History reads a ticket's accepted writes, oldest first, and its refused ones.
 func (e *Engine) History(ctx context.Context, id store.TicketID) (events, refused []store.Event, err error) {
 	events = []store.Event{}

@@ -32,7 +32,7 @@ func TestG11_BadRequestsChangeNothing(t *testing.T) {
 	claim := h.claim("held", "t")
 	h.wants(h.do("POST", claim+"/steps", `{"step":"online","state":"ASSET_ONLINE"}`), http.StatusOK)
 	before := h.snapshot()
-	for _, b := range slices.Concat(badClaims(), badSteps(claim), badOthers(claim), badBodies(claim), badPaths(), badQueries(claim)) {
+	for _, b := range slices.Concat(badClaims(), badSteps(claim), badOthers(claim), badBodies(claim), badPaths(), badQueries(claim), badIDs()) {
 		t.Run(b.name, func(t *testing.T) {
 			h := *h
 			h.T = t
@@ -326,6 +326,21 @@ func badQueries(claim string) (all []bad) {
 	add("/v1/status", "verbose", client.Invalid, "query.verbose")
 	add("/livez", "x", client.Invalid, "query.x")
 	all = append(all, bad{"POST with a query", "POST", "/v1/claims?asset=a", `{"asset":"a","task":"t"}`, client.Invalid, "query.asset"})
+	return all
+}
+
+func badIDs() (all []bad) {
+	add := func(name, fields, location string) {
+		all = append(all, bad{"states " + name, "POST", "/v1/tickets/states", "{" + fields + "}", client.Invalid, location})
+	}
+	add("nothing", ``, "body.ids")
+	add("none", `"ids":[]`, "body.ids")
+	add("1,001", `"ids":["`+strings.Repeat(`a/t","`, 1000)+`a/t"]`, "body.ids")
+	add("twice", `"ids":["a/t","a/t"]`, "body.ids")
+	add("without a task", `"ids":["a/t","`+secret+`"]`, "body.ids[1]")
+	add("no asset", `"ids":["a/t","/t"]`, "body.ids[1]")
+	add("no string", `"ids":["a/t",null]`, "body.ids[1]")
+	add("a task that is none", `"ids":["a/t","b/t","a/t~2"]`, "body.ids[2]")
 	return all
 }
 

@@ -31,11 +31,13 @@ func (f field) check(wrong *violations, at string, value any) {
 			wrong.add(at, fmt.Sprintf("must have %d to %d entries", f.items[0], f.items[1]))
 			return
 		}
+		seen := make(map[string]bool, len(value))
 		for i, s := range value {
-			if slices.Contains(value[:i], s) {
+			if seen[s] {
 				wrong.add(at, "has an entry twice")
 				return
 			}
+			seen[s] = true
 			f.checkString(wrong, fmt.Sprintf("%s[%d]", at, i), s)
 		}
 	}
@@ -63,6 +65,11 @@ func (f field) checkString(wrong *violations, at, s string) {
 	case formTask:
 		if _, err := store.ParseTask(s); err != nil {
 			wrong.addCode(client.InvalidTask, at, taskRule)
+		}
+		return
+	case formTicket:
+		if _, err := store.ParseTicketID(s); err != nil {
+			wrong.add(at, "must be ASSET/TASK: the asset "+assetRule+"; the task "+taskRule)
 		}
 		return
 	}

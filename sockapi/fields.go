@@ -89,4 +89,5 @@ const (
 	formDuration = "duration"
 	formAsset    = "asset"
 	formTask     = "task"
+	formTicket   = "ticket" // ASSET/TASK
 )

@@ -150,6 +150,8 @@ func amend(s *huma.Schema, t reflect.Type, request bool) {
 		case p.Ref != "" && kind == reflect.Pointer && option == "":
 			p = &huma.Schema{Description: p.Description, AnyOf: []*huma.Schema{{Ref: p.Ref}, {Type: "null"}}}
 			s.Properties[name] = p
+		case kind == reflect.Map && t.Field(i).Type.Elem().Kind() == reflect.Pointer:
+			p.AdditionalProperties = &huma.Schema{AnyOf: []*huma.Schema{p.AdditionalProperties.(*huma.Schema), {Type: "null"}}}
 		}
 		p.PrecomputeMessages()
 	}

@@ -102,6 +102,8 @@ func TestOpenAPIHasTheFields(t *testing.T) {
 		client.FailureRequest{},
 		client.NotificationRequest{},
 		client.FinishRequest{},
+		client.StatesRequest{},
+		client.TicketState{},
 		client.Claim{},
 		client.Ticket{},
 		client.Step{},

@@ -159,6 +159,7 @@ type route struct {
 	access  access
 	handler
 	free     bool          // it asks nobody, and needs no turn
+	reads    bool          // it writes nothing, though it is no GET
 	answers  map[int][]any // by status: a value of the type that is answered as JSON, or a mediaType
 	refusals codes         // those of this call alone; codes lists all
 }
@@ -190,9 +191,8 @@ type mediaType string
 
 func answers200(body any) map[int][]any { return map[int][]any{http.StatusOK: {body}} }
 
-// writes reports whether a call is one of those that the audit has a record of, be they accepted or refused. A heartbeat writes
-// nothing.
-func (r *route) writes() bool { return r.method != http.MethodGet && r.id != "heartbeat" }
+// writes reports whether a call is one of those that the audit has a record of, be they accepted or refused.
+func (r *route) writes() bool { return r.method != http.MethodGet && !r.reads }
 
 // refused records a write that was refused, whoever refused it: Redis, the engine, or this package before anyone was asked. What
 // was accepted the engine records.

@@ -42,7 +42,7 @@ var routes = []route{
 		refusals: codes{client.ClaimLost, client.StaleToken, client.StoreUnavailable},
 	},
 	{
-		method: "POST", path: "/v1/claims/{id}/heartbeat", id: "heartbeat", access: ownerOnly, free: true,
+		method: "POST", path: "/v1/claims/{id}/heartbeat", id: "heartbeat", access: ownerOnly, free: true, reads: true,
 		summary:  "Give a sign of life.",
 		handler:  handle(postHeartbeat),
 		answers:  answers200(client.ClaimBody{}),
@@ -85,6 +85,13 @@ var routes = []route{
 		handler:  handle(listTickets),
 		answers:  answers200(client.TicketList{}),
 		refusals: codes{client.InvalidAsset, client.StoreUnavailable},
+	},
+	{
+		method: "POST", path: "/v1/tickets/states", id: "ticketStates", access: anyone, reads: true,
+		summary:  "Read the states of up to 1,000 tickets.",
+		handler:  handle(postStates),
+		answers:  answers200(client.StatesResponse{}),
+		refusals: codes{client.StoreUnavailable},
 	},
 	{
 		method: "GET", path: "/v1/tickets/{asset}/{task}", id: "getTicket", access: anyone,

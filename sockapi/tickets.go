@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 func getTicket(c *call, _, _ noInput) (answer, error) {
@@ -45,6 +46,22 @@ func getHistory(c *call, _, _ noInput) (answer, error) {
 		_, err = e.buf.WriteTo(w)
 		return err
 	}}, nil
+}
+
+func postStates(c *call, _ noInput, r client.StatesRequest) (answer, error) {
+	ids := make([]store.TicketID, len(r.IDs))
+	for i, id := range r.IDs {
+		ids[i], _ = store.ParseTicketID(id) // it was checked
+	}
+	found, err := c.api.Engine.States(c.request.Context(), ids)
+	body := client.StatesResponse{States: make(map[string]*client.TicketState, len(ids))}
+	for i, s := range found {
+		body.States[r.IDs[i]] = nil
+		if s.State != "" {
+			body.States[r.IDs[i]] = &client.TicketState{State: string(s.State), Run: s.Run, UpdatedAt: s.UpdatedAt}
+		}
+	}
+	return answer{status: http.StatusOK, body: &body}, err
 }
 
 // listLimit is how many tickets a page has when none is asked for.

@@ -4,6 +4,7 @@
 package sockapi
 
 import (
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -45,5 +46,29 @@ func TestListingKnowsTheStates(t *testing.T) {
 	p := h.refused(h.do("GET", "/v1/tickets?state=NOPE", ""), client.Invalid)
 	if len(p.Errors) != 1 || !strings.Contains(p.Errors[0].Message, "INIT, ASSET_ONLINE") {
 		t.Errorf("got %+v", p)
+	}
+}
+
+// TestStates: many tickets are told at once, each under the name that was given, and what is not there is null.
+func TestStates(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	claim := h.claim("web.example.com", "t")
+	h.wants(h.do("POST", claim+"/steps", `{"step":"online","state":"ASSET_ONLINE"}`), http.StatusOK)
+	h.claim("a/b", "t")
+	got, err := h.client.States(t.Context(), []string{"WEB.example.com/t", "a/b/t", "nobody/t"})
+	must(t, err)
+	ticket, err := h.client.Ticket(t.Context(), "web.example.com", "t")
+	must(t, err)
+	if s := got["WEB.example.com/t"]; s == nil || s.State != client.StateAssetOnline || s.Run != 1 || !s.UpdatedAt.Equal(ticket.UpdatedAt) {
+		t.Errorf("got %+v", s)
+	}
+	if s, asked := got["nobody/t"]; got["a/b/t"] == nil || s != nil || !asked || len(got) != 3 {
+		t.Errorf("got %+v", got)
+	}
+	h.audit.take()
+	h.wants(h.do("POST", "/v1/tickets/states", `{"ids":["a/t"]}`), http.StatusOK)
+	if told := h.audit.take(); len(told) != 0 {
+		t.Errorf("a read is told as %+v", told)
 	}
 }

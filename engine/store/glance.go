@@ -6,6 +6,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -36,6 +37,35 @@ func (s *Store) Glance(ctx context.Context, asked ...Asked) ([]Hash, error) {
 		}
 	}
 	return hashes, unavailableOrNil(failed)
+}
+
+// TicketState is how far a ticket is; the zero value when there is none.
+type TicketState struct {
+	State     State
+	Run       int64
+	UpdatedAt time.Time
+}
+
+// States reads how far tickets are, all in one question. One whose key is damaged is as good as none. Errors: ErrUnavailable, when any of them
+// was not answered.
+func (s *Store) States(ctx context.Context, ids []TicketID) ([]TicketState, error) {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	answers := make([]*redis.SliceCmd, len(ids))
+	if err := s.listTogether(ctx, func(p redis.Pipeliner) {
+		for i, id := range ids {
+			answers[i] = p.HMGet(ctx, s.Keys.Ticket(id), "state", "run", "updated_at")
+		}
+	}); err != nil {
+		return nil, err
+	}
+	states := make([]TicketState, len(ids))
+	for i, a := range answers {
+		if v := textsOf(a.Val()); len(v) == 3 && v[0] != "" {
+			states[i] = TicketState{State(v[0]), number(v[1]), millis(v[2])}
+		}
+	}
+	return states, nil
 }
 
 // Stands is how a ticket stands, in short: whatever is written to it changes that.

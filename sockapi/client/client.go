@@ -140,6 +140,13 @@ func (c *Client) Tickets(ctx context.Context, q TicketQuery) (TicketList, error)
 	return a, err
 }
 
+// States reads how far tickets are, ASSET/TASK each, at most 1,000. One that is not there is nil.
+func (c *Client) States(ctx context.Context, ids []string) (map[string]*TicketState, error) {
+	var a StatesResponse
+	err := c.call(ctx, http.MethodPost, "/v1/tickets/states", &StatesRequest{ids}, &a)
+	return a.States, err
+}
+
 // Outbox lists the intents in this host's outbox that are in a status, or have a channel in it; if status is empty, those that
 // are not closed or wait for a person.
 func (c *Client) Outbox(ctx context.Context, status string) (IntentList, error) {

@@ -151,6 +151,23 @@ type TicketList struct {
 	Cursor  string   `json:"cursor"`
 }
 
+// StatesRequest is the body of POST /v1/tickets/states.
+type StatesRequest struct {
+	IDs []string `json:"ids" form:"ticket" minItems:"1" maxItems:"1000" minLength:"3" maxLength:"385" doc:"ASSET/TASK of each ticket."`
+}
+
+// StatesResponse answers POST /v1/tickets/states.
+type StatesResponse struct {
+	States map[string]*TicketState `json:"states" doc:"By the ids as they were given; null: there is no such ticket."`
+}
+
+// TicketState is how far a ticket is.
+type TicketState struct {
+	State     string    `json:"state"`
+	Run       int64     `json:"run"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
 // History answers GET /v1/tickets/{asset}/{task}/history, oldest first.
 type History struct {
 	Events  []Event `json:"events"`
