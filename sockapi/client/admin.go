@@ -32,9 +32,8 @@ func (c *Client) Force(ctx context.Context, id string) error {
 
 // Reopen begins a new run of a terminal ticket. It is an admin call.
 func (c *Client) Reopen(ctx context.Context, asset, task, reason string) (Ticket, error) {
-	var t TicketBody
 	path := "/v1/tickets/" + url.PathEscape(asset) + "/" + url.PathEscape(task) + "/reopen"
-	err := c.call(ctx, http.MethodPost, path, ReasonRequest{reason}, &t)
+	t, err := ask[TicketBody](ctx, c, http.MethodPost, path, ReasonRequest{reason})
 	return t.Ticket, err
 }
 
@@ -55,8 +54,7 @@ func (c *Client) Settle(ctx context.Context, asset, task, channel, reason string
 }
 
 func (c *Client) resolve(ctx context.Context, asset, task, what, channel, reason string) (Ticket, error) {
-	var t TicketBody
 	path := "/v1/outbox/" + url.PathEscape(asset) + "/" + url.PathEscape(task) + "/" + what
-	err := c.call(ctx, http.MethodPost, path, ResolveRequest{reason, channel}, &t)
+	t, err := ask[TicketBody](ctx, c, http.MethodPost, path, ResolveRequest{reason, channel})
 	return t.Ticket, err
 }

@@ -27,6 +27,12 @@ func (c *Client) call(ctx context.Context, method, path string, request, answer 
 	return c.follow(ctx, func() error { return c.once(ctx, method, path, request, answer) })
 }
 
+// ask is call for an answer of a type.
+func ask[A any](ctx context.Context, c *Client, method, path string, request any) (answer A, err error) {
+	err = c.call(ctx, method, path, request, &answer)
+	return answer, err
+}
+
 // follow makes a call again, on a new connection, as long as it is answered DRAINING or TOO_MANY_CALLS: that daemon has done
 // nothing. Another takes its place, or it has time again.
 func (c *Client) follow(ctx context.Context, call func() error) error {

@@ -38,64 +38,52 @@ func (c *Client) Claim(ctx context.Context, r ClaimRequest) (ClaimResponse, erro
 
 // Claims lists the caller's held claims, or for root everybody's.
 func (c *Client) Claims(ctx context.Context) (ClaimList, error) {
-	var a ClaimList
-	err := c.call(ctx, http.MethodGet, "/v1/claims", nil, &a)
-	return a, err
+	return ask[ClaimList](ctx, c, http.MethodGet, "/v1/claims", nil)
 }
 
 // GetClaim reads a claim. One that ended is answered with its status as long as the daemon remembers it.
 func (c *Client) GetClaim(ctx context.Context, id string) (Claim, error) {
-	var a ClaimBody
-	err := c.call(ctx, http.MethodGet, claimPath(id), nil, &a)
+	a, err := ask[ClaimBody](ctx, c, http.MethodGet, claimPath(id), nil)
 	return a.Claim, err
 }
 
 // WatchClaim returns at once when the claim is not held, when it ends, and at latest after wait or a third of the lock's TTL,
 // whichever is less, with what trust is left then. wait is at most 10 min.
 func (c *Client) WatchClaim(ctx context.Context, id string, wait time.Duration) (Claim, error) {
-	var a ClaimBody
-	err := c.call(ctx, http.MethodGet, claimPath(id)+"?wait="+url.QueryEscape(wait.String()), nil, &a)
+	a, err := ask[ClaimBody](ctx, c, http.MethodGet, claimPath(id)+"?wait="+url.QueryEscape(wait.String()), nil)
 	return a.Claim, err
 }
 
 // Heartbeat gives a sign of life.
 func (c *Client) Heartbeat(ctx context.Context, id string) (Claim, error) {
-	var a ClaimBody
-	err := c.call(ctx, http.MethodPost, claimPath(id)+"/heartbeat", nil, &a)
+	a, err := ask[ClaimBody](ctx, c, http.MethodPost, claimPath(id)+"/heartbeat", nil)
 	return a.Claim, err
 }
 
 // Step records a step's result, once.
 func (c *Client) Step(ctx context.Context, id string, r StepRequest) (StepResponse, error) {
-	var a StepResponse
-	err := c.call(ctx, http.MethodPost, claimPath(id)+"/steps", &r, &a)
-	return a, err
+	return ask[StepResponse](ctx, c, http.MethodPost, claimPath(id)+"/steps", &r)
 }
 
 // Fail records that a step failed. The error may be what a program wrote to a terminal: see Plain.
 func (c *Client) Fail(ctx context.Context, id string, r FailureRequest) (FailureResponse, error) {
-	var a FailureResponse
 	r.Error = Plain(r.Error)
-	err := c.call(ctx, http.MethodPost, claimPath(id)+"/failures", &r, &a)
-	return a, err
+	return ask[FailureResponse](ctx, c, http.MethodPost, claimPath(id)+"/failures", &r)
 }
 
 // Notify has people told. When it returns, the notification is accepted and will be delivered. It waits for the delivery at
 // most wait, which is at most 10 min: the answer's ticket is in NOTIFYING if that was not enough.
 func (c *Client) Notify(ctx context.Context, id string, r NotificationRequest, wait time.Duration) (NotificationResponse, error) {
-	var a NotificationResponse
 	path := claimPath(id) + "/notification"
 	if wait > 0 {
 		path += "?wait=" + url.QueryEscape(wait.String())
 	}
-	err := c.call(ctx, http.MethodPost, path, &r, &a)
-	return a, err
+	return ask[NotificationResponse](ctx, c, http.MethodPost, path, &r)
 }
 
 // Finish moves the ticket to FINISHED and releases the claim. In NOTIFYING it only releases; the receipts finish the ticket.
 func (c *Client) Finish(ctx context.Context, id, summary string) (Ticket, error) {
-	var a TicketBody
-	err := c.call(ctx, http.MethodPost, claimPath(id)+"/finish", &FinishRequest{Summary: summary}, &a)
+	a, err := ask[TicketBody](ctx, c, http.MethodPost, claimPath(id)+"/finish", &FinishRequest{Summary: summary})
 	return a.Ticket, err
 }
 
@@ -106,16 +94,13 @@ func (c *Client) Release(ctx context.Context, id string) error {
 
 // Ticket reads a ticket, without a lock.
 func (c *Client) Ticket(ctx context.Context, asset, task string) (Ticket, error) {
-	var a TicketBody
-	err := c.call(ctx, http.MethodGet, ticketPath("tickets", asset, task), nil, &a)
+	a, err := ask[TicketBody](ctx, c, http.MethodGet, ticketPath("tickets", asset, task), nil)
 	return a.Ticket, err
 }
 
 // History reads what was written to a ticket and what was refused.
 func (c *Client) History(ctx context.Context, asset, task string) (History, error) {
-	var a History
-	err := c.call(ctx, http.MethodGet, ticketPath("tickets", asset, task)+"/history", nil, &a)
-	return a, err
+	return ask[History](ctx, c, http.MethodGet, ticketPath("tickets", asset, task)+"/history", nil)
 }
 
 // TicketQuery selects tickets. Empty fields select all.
@@ -135,9 +120,7 @@ func (c *Client) Tickets(ctx context.Context, q TicketQuery) (TicketList, error)
 	if q.Limit != 0 {
 		v.Set("limit", strconv.Itoa(q.Limit))
 	}
-	var a TicketList
-	err := c.call(ctx, http.MethodGet, "/v1/tickets?"+v.Encode(), nil, &a)
-	return a, err
+	return ask[TicketList](ctx, c, http.MethodGet, "/v1/tickets?"+v.Encode(), nil)
 }
 
 // States reads how far tickets are, ASSET/TASK each, at most 1,000. One that is not there is nil.
@@ -152,23 +135,17 @@ func (c *Client) States(ctx context.Context, ids []string) (map[string]*TicketSt
 func (c *Client) Outbox(ctx context.Context, status string) (IntentList, error) {
 	v := url.Values{}
 	set(v, "status", status)
-	var a IntentList
-	err := c.call(ctx, http.MethodGet, "/v1/outbox?"+v.Encode(), nil, &a)
-	return a, err
+	return ask[IntentList](ctx, c, http.MethodGet, "/v1/outbox?"+v.Encode(), nil)
 }
 
 // OutboxTicket reads a ticket's intents in this host's outbox, the closed ones too.
 func (c *Client) OutboxTicket(ctx context.Context, asset, task string) (IntentList, error) {
-	var a IntentList
-	err := c.call(ctx, http.MethodGet, ticketPath("outbox", asset, task), nil, &a)
-	return a, err
+	return ask[IntentList](ctx, c, http.MethodGet, ticketPath("outbox", asset, task), nil)
 }
 
 // Status reads what the daemon is and does.
 func (c *Client) Status(ctx context.Context) (Status, error) {
-	var a Status
-	err := c.call(ctx, http.MethodGet, "/v1/status", nil, &a)
-	return a, err
+	return ask[Status](ctx, c, http.MethodGet, "/v1/status", nil)
 }
 
 func set(v url.Values, name, value string) {

@@ -45,40 +45,29 @@ const (
 	Draining          Code = "DRAINING"
 )
 
-var statuses = map[Code]int{
-	BadRequest:        http.StatusBadRequest,
-	Invalid:           http.StatusUnprocessableEntity,
-	InvalidAsset:      http.StatusUnprocessableEntity,
-	InvalidTask:       http.StatusUnprocessableEntity,
-	UnknownFlow:       http.StatusUnprocessableEntity,
-	UnknownStep:       http.StatusUnprocessableEntity,
-	UnknownChannel:    http.StatusUnprocessableEntity,
-	Forbidden:         http.StatusForbidden,
-	NotFound:          http.StatusNotFound,
-	MethodNotAllowed:  http.StatusMethodNotAllowed,
-	TicketNotFound:    http.StatusNotFound,
-	ClaimNotFound:     http.StatusNotFound,
-	IntentNotFound:    http.StatusNotFound,
-	StaleToken:        http.StatusConflict,
-	ClaimLost:         http.StatusConflict,
-	IllegalTransition: http.StatusConflict,
-	StepConflict:      http.StatusConflict,
-	ContentConflict:   http.StatusConflict,
-	FlowMismatch:      http.StatusConflict,
-	BodyTooLarge:      http.StatusRequestEntityTooLarge,
-	LockHeld:          http.StatusLocked,
-	TooManyClaims:     http.StatusTooManyRequests,
-	TooManyCalls:      http.StatusTooManyRequests,
-	Internal:          http.StatusInternalServerError,
-	StoreUnavailable:  http.StatusServiceUnavailable,
-	OutboxUnavailable: http.StatusServiceUnavailable,
-	Draining:          http.StatusServiceUnavailable,
-}
-
 // Status returns the HTTP status that goes with c, or 500 for a code that is not known.
 func (c Code) Status() int {
-	if s, ok := statuses[c]; ok {
-		return s
+	switch c {
+	case BadRequest:
+		return http.StatusBadRequest
+	case Invalid, InvalidAsset, InvalidTask, UnknownFlow, UnknownStep, UnknownChannel:
+		return http.StatusUnprocessableEntity
+	case Forbidden:
+		return http.StatusForbidden
+	case NotFound, TicketNotFound, ClaimNotFound, IntentNotFound:
+		return http.StatusNotFound
+	case MethodNotAllowed:
+		return http.StatusMethodNotAllowed
+	case StaleToken, ClaimLost, IllegalTransition, StepConflict, ContentConflict, FlowMismatch:
+		return http.StatusConflict
+	case BodyTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case LockHeld:
+		return http.StatusLocked
+	case TooManyClaims, TooManyCalls:
+		return http.StatusTooManyRequests
+	case StoreUnavailable, OutboxUnavailable, Draining:
+		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
 }

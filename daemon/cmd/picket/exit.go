@@ -32,35 +32,22 @@ const (
 	exitNotFound    = 127 // exec: there is no such command
 )
 
-// codeExits says how each code of the socket API ends a command.
-var codeExits = map[client.Code]int{
-	client.BadRequest:        exitData,
-	client.Invalid:           exitData,
-	client.InvalidAsset:      exitData,
-	client.InvalidTask:       exitData,
-	client.UnknownFlow:       exitData,
-	client.UnknownStep:       exitData,
-	client.UnknownChannel:    exitData,
-	client.IllegalTransition: exitData,
-	client.StepConflict:      exitData,
-	client.ContentConflict:   exitData,
-	client.FlowMismatch:      exitData,
-	client.BodyTooLarge:      exitData,
-	client.Forbidden:         exitNoPerm,
-	client.TicketNotFound:    exitFailed,
-	client.IntentNotFound:    exitFailed,
-	client.NotFound:          exitFailed,
-	client.MethodNotAllowed:  exitFailed,
-	client.Internal:          exitFailed,
-	client.ClaimNotFound:     exitLost,
-	client.ClaimLost:         exitLost,
-	client.StaleToken:        exitLost,
-	client.LockHeld:          exitTempFail,
-	client.TooManyClaims:     exitTempFail,
-	client.TooManyCalls:      exitTempFail,
-	client.Draining:          exitTempFail,
-	client.StoreUnavailable:  exitUnavailable,
-	client.OutboxUnavailable: exitUnavailable,
+// codeExit is how a code of the socket API ends a command.
+func codeExit(code client.Code) int {
+	switch code {
+	case client.BadRequest, client.Invalid, client.InvalidAsset, client.InvalidTask, client.UnknownFlow, client.UnknownStep, client.UnknownChannel,
+		client.IllegalTransition, client.StepConflict, client.ContentConflict, client.FlowMismatch, client.BodyTooLarge:
+		return exitData
+	case client.ClaimNotFound, client.ClaimLost, client.StaleToken:
+		return exitLost
+	case client.LockHeld, client.TooManyClaims, client.TooManyCalls, client.Draining:
+		return exitTempFail
+	case client.StoreUnavailable, client.OutboxUnavailable:
+		return exitUnavailable
+	case client.Forbidden:
+		return exitNoPerm
+	}
+	return exitFailed
 }
 
 // exitError ends the command with a code; without a message nothing is printed.
@@ -82,25 +69,18 @@ func (e *jsonError) Unwrap() error { return e.error }
 
 // exitCode maps what a command ended with to its exit code.
 func exitCode(err error) int {
-	if err == nil {
+	own, isOwn := errors.AsType[*exitError](err)
+	p, isProblem := errors.AsType[*client.Problem](err)
+	switch unreachable := errors.Is(err, client.ErrUnreachable); {
+	case err == nil:
 		return 0
-	}
-	if e, ok := errors.AsType[*exitError](err); ok {
-		return e.code
-	}
-	if p, ok := errors.AsType[*client.Problem](err); ok {
-		if code, ok := codeExits[p.Code]; ok {
-			return code
-		}
-		return exitFailed
-	}
-	if errors.Is(err, client.ErrNoAnswer) {
-		return exitUnavailable
-	}
-	if errors.Is(err, client.ErrUnreachable) {
-		if errors.Is(err, fs.ErrPermission) {
-			return exitNoPerm
-		}
+	case isOwn:
+		return own.code
+	case isProblem:
+		return codeExit(p.Code)
+	case unreachable && errors.Is(err, fs.ErrPermission):
+		return exitNoPerm
+	case unreachable, errors.Is(err, client.ErrNoAnswer):
 		return exitUnavailable
 	}
 	return exitFailed
