@@ -115,20 +115,48 @@ func split(c *cli.Context) (before, behind []string, found bool) {
 	return args[:i], args[i+1:], true
 }
 
-// positionals returns exactly n arguments.
-func positionals(c *cli.Context, n int) ([]string, error) {
+// arguments are all of a command's, before and behind --.
+func arguments(c *cli.Context) []string {
 	before, behind, _ := split(c)
-	args := slices.Concat(before, behind)
-	if len(args) != n {
-		return nil, usagef(c, "%s needed, not %d", plain.Count(n, "argument is", "arguments are"), len(args))
+	return slices.Concat(before, behind)
+}
+
+// checkUsage refuses what a command cannot do without, or with: another number of arguments than its ArgsUsage has words, and
+// empty flags. What ArgsUsage tells of a ticket, or of more than words, the command looks at itself.
+func checkUsage(c *cli.Context) error {
+	flag := func(name string) bool { return findFlag(c.Command.Flags, name) != nil && c.String(name) == "" }
+	switch usage := c.Command.ArgsUsage; {
+	case c.IsSet("socket") && flag("socket"):
+		return usagef(c, "--socket or PICKET_SOCKET is empty: it must be the path of the daemon's socket")
+	case usage == "ASSET TASK":
+		if _, _, err := ticketArgs(c); err != nil {
+			return err
+		}
+	case !strings.HasPrefix(usage, "ASSET "):
+		if err := takes(c, len(strings.Fields(usage))); err != nil {
+			return err
+		}
 	}
-	return args, nil
+	switch {
+	case flag("claim"):
+		return usagef(c, "no claim is named: run it under picket exec, or give --claim ID or PICKET_CLAIM")
+	case flag("reason"):
+		return exitf(exitUsage, "--reason is needed; usage: %s %s --reason TEXT", c.Command.HelpName, c.Command.ArgsUsage)
+	}
+	return nil
+}
+
+// takes refuses any number of arguments but n.
+func takes(c *cli.Context, n int) error {
+	if got := len(arguments(c)); got != n {
+		return usagef(c, "%s needed, not %d", plain.Count(n, "argument is", "arguments are"), got)
+	}
+	return nil
 }
 
 // ticketArgs returns the asset and the task: two arguments, or one ticket id, ASSET/TASK. A task has no slash.
 func ticketArgs(c *cli.Context) (asset, task string, err error) {
-	before, behind, _ := split(c)
-	args := slices.Concat(before, behind)
+	args := arguments(c)
 	if len(args) == 1 {
 		if i := strings.LastIndexByte(args[0], '/'); i > 0 {
 			return args[0][:i], args[0][i+1:], nil
@@ -140,10 +168,15 @@ func ticketArgs(c *cli.Context) (asset, task string, err error) {
 	return args[0], args[1], nil
 }
 
+// ticketOf is ticketArgs of a command that checkUsage has found right.
+func ticketOf(c *cli.Context) (asset, task string) {
+	asset, task, _ = ticketArgs(c)
+	return asset, task
+}
+
 // onlyAsset returns the asset where one stands alone, without a task; of a slash in it nobody can tell, so then it is a ticket's id.
 func onlyAsset(c *cli.Context) string {
-	before, behind, _ := split(c)
-	args := slices.Concat(before, behind)
+	args := arguments(c)
 	if len(args) == 1 && strings.LastIndexByte(args[0], '/') <= 0 {
 		return args[0]
 	}

@@ -47,9 +47,6 @@ func auditCommand() *cli.Command {
 }
 
 func showAudit(c *cli.Context) error {
-	if _, err := positionals(c, 0); err != nil {
-		return err
-	}
 	filter, err := auditFilter(c, time.Now())
 	if err != nil {
 		return err

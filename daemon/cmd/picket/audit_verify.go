@@ -50,7 +50,7 @@ func verifyAudit(c *cli.Context, since time.Time, read func(func(*audit.Record) 
 	}
 	err = answer(c, struct {
 		Runs []*audit.Run `json:"runs"`
-	}{runs}, func(w io.Writer) { printRuns(w, runs) })
+	}{runs}, nil, func(w io.Writer) { printRuns(w, runs) })
 	if err == nil {
 		tellRotated(c.App.ErrWriter, runs, begins)
 	}

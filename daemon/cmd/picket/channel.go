@@ -27,25 +27,16 @@ func channelCommand() *cli.Command {
 }
 
 func channelTest(c *cli.Context) error {
-	args, err := positionals(c, 1)
-	if err != nil {
-		return err
-	}
 	cl := connect(c)
 	if _, err := cl.Status(c.Context); err != nil { // a test may last long, so see first that somebody answers
 		return err
 	}
-	t, err := cl.TestChannel(c.Context, args[0], c.String("severity"))
-	if err != nil {
+	t, err := cl.TestChannel(c.Context, arguments(c)[0], c.String("severity"))
+	err = answer(c, t, err, func(w io.Writer) { fmt.Fprintln(w, clean(testText(t))) })
+	switch {
+	case err != nil, t.Status == client.DeliverySent:
 		return err
-	}
-	if err := answer(c, t, func(w io.Writer) { fmt.Fprintln(w, clean(testText(t))) }); err != nil {
-		return err
-	}
-	switch t.Status {
-	case client.DeliverySent:
-		return nil
-	case client.DeliveryPending:
+	case t.Status == client.DeliveryPending:
 		return &exitError{code: exitTempFail}
 	}
 	return &exitError{code: exitFailed}

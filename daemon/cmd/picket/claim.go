@@ -35,14 +35,8 @@ func claimCommand() *cli.Command {
 }
 
 func claimLs(c *cli.Context) error {
-	if _, err := positionals(c, 0); err != nil {
-		return err
-	}
 	r, err := connect(c).Claims(c.Context)
-	if err != nil {
-		return err
-	}
-	return answer(c, r, func(w io.Writer) {
+	return answer(c, r, err, func(w io.Writer) {
 		t := table{{"TICKET", "TRUSTED", "PID", "UID", "SINCE"}}
 		for _, cl := range r.Claims {
 			pid := "-"
@@ -57,18 +51,11 @@ func claimLs(c *cli.Context) error {
 }
 
 func claimRelease(c *cli.Context) error {
-	args, err := positionals(c, 1)
-	if err != nil {
-		return err
-	}
-	release := connect(c).Release
+	id, release := arguments(c)[0], connect(c).Release
 	if c.Bool("force") {
 		release = connect(c).Force
 	}
-	if err := release(c.Context, args[0]); err != nil {
-		return err
-	}
-	return done(c, nil, "the claim %s has ended", args[0])
+	return done(c, nil, release(c.Context, id), "the claim %s has ended", id)
 }
 
 func heartbeatCommand() *cli.Command {
@@ -77,18 +64,8 @@ func heartbeatCommand() *cli.Command {
 		Usage: "give a sign of life for a claim that promised them",
 		Flags: claimFlags(),
 		Action: func(c *cli.Context) error {
-			if _, err := positionals(c, 0); err != nil {
-				return err
-			}
-			id, err := claimID(c)
-			if err != nil {
-				return err
-			}
-			r, err := connect(c).Heartbeat(c.Context, id)
-			if err != nil {
-				return err
-			}
-			return done(c, client.ClaimBody{Claim: r}, "%s is held", r.Ticket)
+			r, err := connect(c).Heartbeat(c.Context, c.String("claim"))
+			return done(c, client.ClaimBody{Claim: r}, err, "%s is held", r.Ticket)
 		},
 	}
 }
@@ -99,18 +76,8 @@ func finishCommand() *cli.Command {
 		Usage: "finish the claim's ticket and release the claim",
 		Flags: claimFlags(&cli.StringFlag{Name: "summary", Usage: "a line for people, `TEXT`"}),
 		Action: func(c *cli.Context) error {
-			if _, err := positionals(c, 0); err != nil {
-				return err
-			}
-			id, err := claimID(c)
-			if err != nil {
-				return err
-			}
-			t, err := connect(c).Finish(c.Context, id, c.String("summary"))
-			if err != nil {
-				return err
-			}
-			return done(c, client.TicketBody{Ticket: t}, "%s is %s", t.ID, t.State)
+			t, err := connect(c).Finish(c.Context, c.String("claim"), c.String("summary"))
+			return done(c, client.TicketBody{Ticket: t}, err, "%s is %s", t.ID, t.State)
 		},
 	}
 }

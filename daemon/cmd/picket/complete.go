@@ -5,7 +5,7 @@ package main
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"io"
 	"os"
@@ -159,14 +159,8 @@ func (k completer) names(ctx context.Context, c *client.Client, what string) (na
 	return slices.Compact(names)
 }
 
-//go:embed completion.bash
-var bashCompletion string
-
-//go:embed completion.zsh
-var zshCompletion string
-
-//go:embed completion.fish
-var fishCompletion string
+//go:embed completion.bash completion.zsh completion.fish
+var completions embed.FS
 
 func completionCommand() *cli.Command {
 	return &cli.Command{
@@ -175,25 +169,11 @@ func completionCommand() *cli.Command {
 		ArgsUsage:   "bash|zsh|fish",
 		Description: "For bash: source <(picket completion bash). For zsh: the same. For fish: picket completion fish | source.",
 		Action: func(c *cli.Context) error {
-			args, err := positionals(c, 1)
+			script, err := completions.ReadFile("completion." + arguments(c)[0])
 			if err != nil {
-				return err
+				return usagef(c, "there is no completion for %q", arguments(c)[0])
 			}
-			var script string
-			switch args[0] {
-			case "bash":
-				script = bashCompletion
-			case "zsh":
-				script = zshCompletion
-			case "fish":
-				script = fishCompletion
-			default:
-				err = usagef(c, "there is no completion for %q", args[0])
-			}
-			if err != nil {
-				return err
-			}
-			_, err = io.WriteString(c.App.Writer, script)
+			_, err = c.App.Writer.Write(script)
 			return err
 		},
 	}

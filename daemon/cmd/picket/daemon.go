@@ -38,9 +38,6 @@ func daemonCommand() *cli.Command {
 			&cli.BoolFlag{Name: "stale-credentials", Usage: "with --check: read no systemd credentials, which are those of the last start"},
 		},
 		Action: func(c *cli.Context) error {
-			if _, err := positionals(c, 0); err != nil {
-				return err
-			}
 			load := daemon.LoadConfig
 			if c.Bool("stale-credentials") {
 				if !c.Bool("check") {
@@ -152,9 +149,6 @@ func devCommand() *cli.Command {
 		Usage: "try Picket: a daemon with a Redis of its own, nothing to install, nothing kept",
 		Flags: []cli.Flag{&cli.StringFlag{Name: "socket", Usage: "the daemon's socket, a `PATH`; default: in a folder of its own"}},
 		Action: func(c *cli.Context) (err error) {
-			if _, err := positionals(c, 0); err != nil {
-				return err
-			}
 			dev, err := daemon.NewDev()
 			if err != nil {
 				return err
@@ -210,9 +204,6 @@ func embeddedRedisCommand() *cli.Command {
 		Usage:  "serve an in-memory Redis until standard input closes; its first line is the password",
 		Flags:  []cli.Flag{&cli.StringFlag{Name: "addr", Usage: "`HOST:PORT` or unix:///PATH"}},
 		Action: func(c *cli.Context) error {
-			if _, err := positionals(c, 0); err != nil {
-				return err
-			}
 			var password string
 			if _, err := fmt.Fscanln(c.App.Reader, &password); err != nil {
 				return exitf(exitUsage, "a password is needed on the first line of standard input")
@@ -234,11 +225,8 @@ func versionCommand() *cli.Command {
 		Usage: "print the version",
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print it as one JSON object"}},
 		Action: func(c *cli.Context) error {
-			if _, err := positionals(c, 0); err != nil {
-				return err
-			}
 			v := daemon.Version()
-			return answer(c, v, func(w io.Writer) {
+			return answer(c, v, nil, func(w io.Writer) {
 				fmt.Fprintf(w, "picket %s (commit %s, %s)\n", v.Version, v.Commit, v.GoVersion)
 			})
 		},

@@ -20,20 +20,16 @@ func doctorCommand() *cli.Command {
 			`With --json: {"ok": …, "findings": [{"check": …, "level": "ok" or "warning" or "wrong", "found": …, "right": …}]}.`,
 		Flags: jsonFlags(configFlag()),
 		Action: func(c *cli.Context) error {
-			if _, err := positionals(c, 0); err != nil {
-				return err
-			}
 			d, answered := doctor.Examine(c.Context, doctor.Config{Socket: c.String("socket"), File: c.String("config"), Describe: describe})
-			if err := answer(c, d, func(w io.Writer) { printDiagnosis(w, d) }); err != nil {
-				return err
-			}
+			err := answer(c, d, nil, func(w io.Writer) { printDiagnosis(w, d) })
 			switch {
+			case err != nil:
 			case !answered:
 				return &exitError{code: exitUnavailable}
 			case !d.OK:
 				return &exitError{code: exitFailed}
 			}
-			return nil
+			return err
 		},
 	}
 }

@@ -54,14 +54,6 @@ func factsFlags(more ...cli.Flag) []cli.Flag {
 		})...)
 }
 
-// checkSocket refuses an empty path, which no daemon has.
-func checkSocket(c *cli.Context) error {
-	if c.IsSet("socket") && c.String("socket") == "" {
-		return usagef(c, "--socket or PICKET_SOCKET is empty: it must be the path of the daemon's socket")
-	}
-	return nil
-}
-
 // patience is how long the daemon may take for an answer, beyond a wait that was asked for. With Redis away it says so sooner.
 const patience = 10 * time.Second
 
@@ -69,25 +61,8 @@ func connect(c *cli.Context) *client.Client {
 	return client.New(c.String("socket"), client.WithPatience(patience))
 }
 
-func claimID(c *cli.Context) (string, error) {
-	id := c.String("claim")
-	if id == "" {
-		return "", usagef(c, "no claim is named: run it under picket exec, or give --claim ID or PICKET_CLAIM")
-	}
-	return id, nil
-}
-
 func reasonFlag() cli.Flag {
 	return &cli.StringFlag{Name: "reason", Usage: "why, `TEXT` for the history"}
-}
-
-// reason is why an administrator does it.
-func reason(c *cli.Context) (string, error) {
-	why := c.String("reason")
-	if why == "" {
-		return "", exitf(exitUsage, "--reason is needed; usage: %s %s --reason TEXT", c.Command.HelpName, c.Command.ArgsUsage)
-	}
-	return why, nil
 }
 
 // duration is a flag's value; the zero value means that it was not given.

@@ -29,28 +29,20 @@ func lockCommand() *cli.Command {
 }
 
 func lockBreak(c *cli.Context) error {
-	args, err := positionals(c, 1)
-	if err != nil {
-		return err
-	}
-	why, err := reason(c)
-	if err != nil {
-		return err
-	}
-	cl := connect(c)
+	asset, cl := arguments(c)[0], connect(c)
 	// For the answer only: the break fences off whoever holds the asset by then.
-	before, unread := cl.Tickets(c.Context, client.TicketQuery{Asset: args[0], Limit: maxPage})
-	if err := cl.Break(c.Context, args[0], why); err != nil {
+	before, unread := cl.Tickets(c.Context, client.TicketQuery{Asset: asset, Limit: maxPage})
+	if err := cl.Break(c.Context, asset, c.String("reason")); err != nil {
 		return err
 	}
 	for _, t := range before.Tickets {
 		if t.Holder != nil {
-			return done(c, nil, "the lock on %s is broken; it was held by %s", t.Asset, holderText(t.Holder))
+			return done(c, nil, nil, "the lock on %s is broken; it was held by %s", t.Asset, holderText(t.Holder))
 		}
 	}
 	if unread != nil {
-		return done(c, nil, "the lock on %s is broken", args[0])
+		return done(c, nil, nil, "the lock on %s is broken", asset)
 	}
-	fmt.Fprintf(c.App.ErrWriter, "picket: nobody held %s; whoever had held it before can write nothing more\n", clean(args[0]))
+	fmt.Fprintf(c.App.ErrWriter, "picket: nobody held %s; whoever had held it before can write nothing more\n", clean(asset))
 	return nil
 }

@@ -73,7 +73,7 @@ func finishTree(c *cli.Command) {
 	}
 	action := c.Action
 	c.Action = func(ctx *cli.Context) error {
-		err := checkSocket(ctx)
+		err := checkUsage(ctx)
 		if err == nil {
 			err = action(ctx)
 		}

@@ -20,10 +20,7 @@ func manCommand() *cli.Command {
 		Usage:     "write a page of the manual; those of section 5 are made of an example configuration on standard input",
 		ArgsUsage: "picket.1|picketd.8|NAME.toml.5",
 		Action: func(c *cli.Context) error {
-			args, err := positionals(c, 1)
-			if err != nil {
-				return err
-			}
+			args := arguments(c)
 			p := page{w: c.App.Writer}
 			switch {
 			case args[0] == "picket.1":

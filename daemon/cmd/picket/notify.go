@@ -31,13 +31,6 @@ func notifyCommand() *cli.Command {
 }
 
 func notifyAction(c *cli.Context) error {
-	if _, err := positionals(c, 0); err != nil {
-		return err
-	}
-	id, err := claimID(c)
-	if err != nil {
-		return err
-	}
 	text := c.String("text")
 	if file := c.String("text-file"); file != "" {
 		if text != "" {
@@ -56,17 +49,12 @@ func notifyAction(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	r, err := connect(c).Notify(c.Context, id, client.NotificationRequest{
+	r, err := connect(c).Notify(c.Context, c.String("claim"), client.NotificationRequest{
 		Title: c.String("title"), Text: text, Severity: c.String("severity"), Facts: f, Channels: c.StringSlice("channel"),
 	}, durationOf(c, "wait"))
-	if err != nil {
-		return err
-	}
-	if err := done(c, r, "%s is %s", r.Ticket.ID, r.Ticket.State); err != nil {
-		return err
-	}
-	if r.Ticket.State == client.StateFailed {
+	err = done(c, r, err, "%s is %s", r.Ticket.ID, r.Ticket.State)
+	if err == nil && r.Ticket.State == client.StateFailed {
 		return exitf(exitFailed, "the notification of %s could not be delivered: see picket ticket show %s", r.Ticket.ID, r.Ticket.ID)
 	}
-	return nil
+	return err
 }

@@ -27,17 +27,11 @@ func outboxCommand() *cli.Command {
 				Flags: jsonFlags(&cli.StringFlag{Name: "status", Usage: "only those that are in a `STATUS`, or have a channel in it: staged, committed, adopted, " +
 					"closed; pending, sending, sent, unknown, parked, dead, discarded"}),
 				Action: func(c *cli.Context) error {
-					if _, err := positionals(c, 0); err != nil {
-						return err
-					}
 					r, err := connect(c).Outbox(c.Context, c.String("status"))
-					if err != nil {
-						return err
-					}
 					if r.More && !c.Bool("json") {
 						fmt.Fprintln(c.App.ErrWriter, "There are more; these are the oldest.")
 					}
-					return answer(c, r, func(w io.Writer) { intentTable(r.Intents).print(w) })
+					return answer(c, r, err, func(w io.Writer) { intentTable(r.Intents).print(w) })
 				},
 			},
 			{
@@ -46,15 +40,9 @@ func outboxCommand() *cli.Command {
 				ArgsUsage: "ASSET TASK",
 				Flags:     jsonFlags(),
 				Action: func(c *cli.Context) error {
-					asset, task, err := ticketArgs(c)
-					if err != nil {
-						return err
-					}
+					asset, task := ticketOf(c)
 					r, err := connect(c).OutboxTicket(c.Context, asset, task)
-					if err != nil {
-						return err
-					}
-					return answer(c, r, func(w io.Writer) { intentTable(r.Intents).print(w) })
+					return answer(c, r, err, func(w io.Writer) { intentTable(r.Intents).print(w) })
 				},
 			},
 			decision("retry", "send once more, from this host, on channels that are dead, parked or unknown; for administrators",
@@ -75,19 +63,9 @@ func decision(name, usage string, call decide, past string) *cli.Command {
 		Name: name, Usage: usage, ArgsUsage: "ASSET TASK",
 		Flags: jsonFlags(reasonFlag(), &cli.StringFlag{Name: "channel", Usage: "`NAME` of one channel; without it all that are in question"}),
 		Action: func(c *cli.Context) error {
-			asset, task, err := ticketArgs(c)
-			if err != nil {
-				return err
-			}
-			why, err := reason(c)
-			if err != nil {
-				return err
-			}
-			t, err := call(connect(c), c.Context, asset, task, c.String("channel"), why)
-			if err != nil {
-				return err
-			}
-			return done(c, client.TicketBody{Ticket: t}, "the notification for %s %s", t.ID, past)
+			asset, task := ticketOf(c)
+			t, err := call(connect(c), c.Context, asset, task, c.String("channel"), c.String("reason"))
+			return done(c, client.TicketBody{Ticket: t}, err, "the notification for %s %s", t.ID, past)
 		},
 	}
 }

@@ -62,9 +62,12 @@ func printJSON(w io.Writer, v any) error {
 	return nil
 }
 
-// answer prints v as JSON if that was asked for, else calls people.
-func answer(c *cli.Context, v any, people func(w io.Writer)) error {
-	if c.Bool("json") {
+// answer prints v as JSON if that was asked for, else calls people; nothing where err is the call's.
+func answer(c *cli.Context, v any, err error, people func(w io.Writer)) error {
+	switch {
+	case err != nil:
+		return err
+	case c.Bool("json"):
 		return printJSON(c.App.Writer, v)
 	}
 	people(c.App.Writer)
@@ -72,8 +75,8 @@ func answer(c *cli.Context, v any, people func(w io.Writer)) error {
 }
 
 // done prints the answer to a call that changed something: JSON if that was asked for, a line on a terminal, else nothing.
-func done(c *cli.Context, v any, format string, args ...any) error {
-	return answer(c, v, func(w io.Writer) {
+func done(c *cli.Context, v any, err error, format string, args ...any) error {
+	return answer(c, v, err, func(w io.Writer) {
 		if isTerminal(w) {
 			fmt.Fprintln(w, clean(fmt.Sprintf(format, args...)))
 		}

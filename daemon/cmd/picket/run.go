@@ -61,7 +61,7 @@ func newDuration(d time.Duration) *duration {
 
 func runAction(c *cli.Context) error {
 	if c.Bool("check") {
-		if _, err := positionals(c, 0); err != nil {
+		if err := takes(c, 0); err != nil {
 			return err
 		}
 		return runCheck(c)
@@ -126,7 +126,7 @@ func runList(c *cli.Context) (list assets.List, task string, err error) {
 		list.Assets = []assets.Asset{{Name: asset}}
 		return list, task, checkTask(task)
 	}
-	if _, err := positionals(c, 0); err != nil {
+	if err := takes(c, 0); err != nil {
 		return list, "", err
 	}
 	if file == "" || task == "" {

@@ -19,20 +19,12 @@ func statusCommand() *cli.Command {
 		Usage: "show how the daemon is; exits with 1 when it is not ready",
 		Flags: jsonFlags(),
 		Action: func(c *cli.Context) error {
-			if _, err := positionals(c, 0); err != nil {
-				return err
-			}
 			s, err := connect(c).Status(c.Context)
-			if err != nil {
-				return err
-			}
-			if err := answer(c, s, func(w io.Writer) { printStatus(w, s) }); err != nil {
-				return err
-			}
-			if !s.Ready {
+			err = answer(c, s, err, func(w io.Writer) { printStatus(w, s) })
+			if err == nil && !s.Ready {
 				return &exitError{code: exitFailed}
 			}
-			return nil
+			return err
 		},
 	}
 }

@@ -4,8 +4,6 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/urfave/cli/v2"
 
 	"github.com/picketd/picket/sockapi/client"
@@ -20,25 +18,15 @@ func stepCommand() *cli.Command {
 			"what --facts reads is stored to the letter.",
 		Flags: factsFlags(&cli.StringFlag{Name: "summary", Usage: "a line for people, `TEXT`"}),
 		Action: func(c *cli.Context) error {
-			args, err := positionals(c, 2)
-			if err != nil {
-				return err
-			}
-			id, err := claimID(c)
-			if err != nil {
-				return err
-			}
+			args := arguments(c)
 			f, err := facts(c)
 			if err != nil {
 				return err
 			}
-			r, err := connect(c).Step(c.Context, id, client.StepRequest{
+			r, err := connect(c).Step(c.Context, c.String("claim"), client.StepRequest{
 				Step: args[0], State: args[1], Facts: f, Summary: c.String("summary"),
 			})
-			if err != nil {
-				return err
-			}
-			return done(c, r, "%s is %s; next: %s", r.Ticket.ID, r.Ticket.State, nextText(r.Next))
+			return done(c, r, err, "%s is %s; next: %s", r.Ticket.ID, r.Ticket.State, nextText(r.Next))
 		},
 	}
 }
@@ -50,19 +38,9 @@ func failCommand() *cli.Command {
 		ArgsUsage: "STEP ERROR",
 		Flags:     claimFlags(&cli.BoolFlag{Name: "final", Usage: "it is not to be retried: the ticket becomes FAILED"}),
 		Action: func(c *cli.Context) error {
-			args, err := positionals(c, 2)
-			if err != nil {
-				return err
-			}
-			id, err := claimID(c)
-			if err != nil {
-				return err
-			}
-			r, err := connect(c).Fail(c.Context, id, client.FailureRequest{Step: args[0], Error: args[1], Final: c.Bool("final")})
-			if err != nil {
-				return err
-			}
-			return done(c, r, "%s is %s; next: %s", r.Ticket.ID, r.Ticket.State, nextText(r.Next))
+			args := arguments(c)
+			r, err := connect(c).Fail(c.Context, c.String("claim"), client.FailureRequest{Step: args[0], Error: args[1], Final: c.Bool("final")})
+			return done(c, r, err, "%s is %s; next: %s", r.Ticket.ID, r.Ticket.State, nextText(r.Next))
 		},
 	}
 }
@@ -78,26 +56,16 @@ func doneCommand() *cli.Command {
 			&cli.StringFlag{Name: "task", Usage: "the `TASK`", EnvVars: []string{"PICKET_TASK"}},
 		),
 		Action: func(c *cli.Context) error {
-			args, err := positionals(c, 1)
-			if err != nil {
-				return err
-			}
-			asset, task := c.String("asset"), c.String("task")
+			step, asset, task := arguments(c)[0], c.String("asset"), c.String("task")
 			if asset == "" || task == "" {
 				return usagef(c, "no ticket is named: run it under picket exec, or give --asset and --task")
 			}
 			r, err := connect(c).Ticket(c.Context, asset, task)
-			if p, ok := errors.AsType[*client.Problem](err); ok && p.Code == client.TicketNotFound {
-				return &exitError{code: exitFailed}
-			}
-			if err != nil {
+			if err != nil && !notFound(err) {
 				return err
 			}
-			_, recorded := r.Steps[args[0]]
-			if args[0] == client.CallNotify {
-				recorded = r.Notification != nil
-			}
-			if !recorded {
+			_, recorded := r.Steps[step]
+			if !recorded && (step != client.CallNotify || r.Notification == nil) {
 				return &exitError{code: exitFailed}
 			}
 			return nil

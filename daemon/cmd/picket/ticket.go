@@ -72,18 +72,15 @@ func ticketShow(c *cli.Context) error {
 		return err
 	}
 	t, err := connect(c).Ticket(c.Context, asset, task)
-	if err != nil {
-		return err
-	}
-	if c.Bool("why") {
+	if err == nil && c.Bool("why") {
 		why := verdict.Why(t)
-		return answer(c, why, func(w io.Writer) {
+		return answer(c, why, nil, func(w io.Writer) {
 			for _, line := range why.Words {
 				fmt.Fprintln(w, clean(line))
 			}
 		})
 	}
-	return answer(c, client.TicketBody{Ticket: t}, func(w io.Writer) { printTicket(w, t) })
+	return answer(c, client.TicketBody{Ticket: t}, err, func(w io.Writer) { printTicket(w, t) })
 }
 
 func printTicket(w io.Writer, t client.Ticket) {
@@ -142,9 +139,6 @@ func brief(facts json.RawMessage, wide int) string {
 }
 
 func ticketLs(c *cli.Context) error {
-	if _, err := positionals(c, 0); err != nil {
-		return err
-	}
 	limit := c.Int("limit")
 	if limit < 1 || limit > maxPage {
 		return usagef(c, "--limit takes 1 to %d", maxPage)
@@ -156,10 +150,7 @@ func ticketLs(c *cli.Context) error {
 
 func listTickets(c *cli.Context, q client.TicketQuery) error {
 	r, err := connect(c).Tickets(c.Context, q)
-	if err != nil {
-		return err
-	}
-	return answer(c, r, func(w io.Writer) {
+	return answer(c, r, err, func(w io.Writer) {
 		t := table{{"TICKET", "STATE", "HOLDER", "UPDATED", "SUMMARY"}}
 		for _, k := range r.Tickets {
 			holder := "-"
@@ -184,15 +175,9 @@ func lastWord(t client.Ticket) string {
 }
 
 func ticketHistory(c *cli.Context) error {
-	asset, task, err := ticketArgs(c)
-	if err != nil {
-		return err
-	}
+	asset, task := ticketOf(c)
 	h, err := connect(c).History(c.Context, asset, task)
-	if err != nil {
-		return err
-	}
-	return answer(c, h, func(w io.Writer) {
+	return answer(c, h, err, func(w io.Writer) {
 		t := table{{"SEQ", "AT", "EVENT", "STATE", "TOKEN", "HOST", "AGENT"}}
 		for _, e := range h.Events {
 			t.row(strconv.FormatInt(e.Seq, 10), clock(e.At), strings.TrimSpace(e.Event+" "+e.Step), e.To, shortToken(e.Token), e.Host, e.Agent)
@@ -210,19 +195,14 @@ func ticketHistory(c *cli.Context) error {
 }
 
 func ticketReopen(c *cli.Context) error {
-	asset, task, err := ticketArgs(c)
-	if err != nil {
-		return err
-	}
-	why, err := reason(c)
-	if err != nil {
-		return err
-	}
-	t, err := connect(c).Reopen(c.Context, asset, task, why)
-	if err != nil {
-		return err
-	}
-	return done(c, client.TicketBody{Ticket: t}, "%s is %s in run %d", t.ID, t.State, t.Run)
+	asset, task := ticketOf(c)
+	t, err := connect(c).Reopen(c.Context, asset, task, c.String("reason"))
+	return done(c, client.TicketBody{Ticket: t}, err, "%s is %s in run %d", t.ID, t.State, t.Run)
+}
+
+func notFound(err error) bool {
+	p, ok := errors.AsType[*client.Problem](err)
+	return ok && p.Code == client.TicketNotFound
 }
 
 // exported is a line of ticket export.
@@ -232,9 +212,6 @@ type exported struct {
 }
 
 func ticketExport(c *cli.Context) error {
-	if _, err := positionals(c, 0); err != nil {
-		return err
-	}
 	cl := connect(c)
 	q := client.TicketQuery{Asset: c.String("asset"), State: c.String("state"), Limit: maxPage}
 	for {
@@ -248,7 +225,7 @@ func ticketExport(c *cli.Context) error {
 			if err == nil {
 				line.History, err = cl.History(c.Context, t.Asset, t.Task)
 			}
-			if p, ok := errors.AsType[*client.Problem](err); ok && p.Code == client.TicketNotFound {
+			if notFound(err) {
 				continue // its time ran out in between
 			}
 			if err != nil {
