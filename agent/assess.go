@@ -61,7 +61,7 @@ func (j *job) assess(ctx context.Context) (verdict.Record, error) {
 		out.State = client.StateFinished
 		out.Summary = plain.Cut(fmt.Sprintf("not told again: %s told it at %s; %s", told.Ticket, told.At.UTC().Format(verdict.TimeForm), out.Summary), verdict.MaxSummary)
 	}
-	addition, err := plain.JSON(map[string]any{"told_by": told})
+	addition, err := plain.JSON(map[string]any{"told_by": told, "high_risk": true})
 	if err != nil {
 		return verdict.Record{}, err
 	}

@@ -145,6 +145,23 @@ func TestPeopleAreToldAgainOfWhatIsNew(t *testing.T) {
 	}
 }
 
+// TestWhatIsNotToldAgainIsStillAHighRisk, by a command too, whose facts do not say so.
+func TestWhatIsNotToldAgainIsStillAHighRisk(t *testing.T) {
+	t.Parallel()
+	const config = "[notification]\nrepeat = \"7d\"\n[step.assess]\ncommand = [\"echo\", '{\"state\": \"HIGH_RISK_FOUND\"}']\n"
+	a := findings.Finding{ID: "CVE-2021-44228", Severity: "critical", CVSS: 10}
+	before, j := jobOn(t, config, a), jobOn(t, config, a)
+	before.ticket.Task, before.ticket.ID = "t0", "web-01/t0"
+	before.ticket.Steps[client.StepAssess] = client.Step{State: client.StateHighRiskFound, Facts: json.RawMessage("{}"), At: time.Now()}
+	before.ticket.Notification = &client.Notification{At: time.Now()}
+	before.ticket.Delivery = map[string]client.Delivery{"ops": {Status: client.DeliverySent}}
+	j.a.client = clientOf(t, past{before.ticket})
+	got, err := j.assess(t.Context())
+	if f := decoded[verdict.AssessFacts](t, got.Facts); err != nil || got.State != client.StateFinished || f.ToldBy == nil || !f.HighRisk {
+		t.Errorf("it is %s with %s, %v", got.State, got.Facts, err)
+	}
+}
+
 // TestWhatIsOpenIsToldAgain: on the channels where nobody has got it, and by Redis' clock, however wrong that of this host is.
 func TestWhatIsOpenIsToldAgain(t *testing.T) {
 	t.Parallel()

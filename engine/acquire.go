@@ -205,7 +205,6 @@ func (e *Engine) take(ctx context.Context, c *claim) (store.Ticket, bool, error)
 	keep = true
 	c.lock = e.mutex(e.renewed, c)
 	c.size.Store(m.Size())
-	e.store.Touch(c.ticket)
 	ticket.Holder = e.holding(c)
 	return ticket, true, nil
 }

@@ -80,7 +80,6 @@ func (e *Engine) Reopen(ctx context.Context, id store.TicketID, by, reason strin
 				e.conclude(c, ReasonForced)
 			}
 		}
-		e.store.Touch(id)
 		e.courier.HeedNow(ctx, id, w.Hash)
 		return w.Ticket(id)
 	}

@@ -171,7 +171,6 @@ func (e *Engine) Release(ctx context.Context, id string, uid uint32) error {
 		e.noteUnanswered(c, err)
 		return err
 	}
-	e.store.Touch(c.ticket)
 	e.conclude(c, ReasonReleased)
 	return nil
 }
@@ -216,7 +215,6 @@ func (e *Engine) write(ctx context.Context, c *claim, w store.ClaimWrite) (store
 		e.conclude(c, reason)
 		return store.Written{}, ErrStaleToken
 	}
-	e.store.Touch(c.ticket)
 	return written, nil
 }
 

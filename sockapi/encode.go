@@ -71,6 +71,7 @@ func appendTicket(b []byte, t *store.Ticket, facts bool) []byte {
 	b = appendMap(append(b, `,"delivery":`...), t.Delivery, appendDelivery)
 	b = appendHolder(append(b, `,"holder":`...), t.Holder)
 	b = appendString(append(b, `,"summary":`...), t.Summary)
+	b = appendBool(append(b, `,"high_risk":`...), t.HighRisk)
 	b = appendTime(append(b, `,"created_at":`...), t.CreatedAt)
 	b = appendTime(append(b, `,"updated_at":`...), t.UpdatedAt)
 	return append(b, '}')
@@ -166,6 +167,13 @@ func appendMap[V any](b []byte, m map[string]V, value func([]byte, V) []byte) []
 		b = value(append(appendString(b, name), ':'), m[name])
 	}
 	return append(b, '}')
+}
+
+func appendBool(b []byte, v *bool) []byte {
+	if v == nil {
+		return append(b, "null"...)
+	}
+	return strconv.AppendBool(b, *v)
 }
 
 func appendTime(b []byte, t time.Time) []byte {

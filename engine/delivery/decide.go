@@ -68,7 +68,6 @@ func (c *Courier) decided(ctx context.Context, r Resolution, w store.Written, qu
 	case store.Conflict:
 		return store.Ticket{}, undecided(r.Channel, question)
 	}
-	c.store.Touch(r.Ticket)
 	c.HeedNow(ctx, r.Ticket, w.Hash)
 	return w.Ticket(r.Ticket)
 }

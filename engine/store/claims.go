@@ -47,7 +47,7 @@ func (s *Store) Step(flow *Flow, token int64, step string, to State, facts json.
 	listed, err := brief(facts, result)
 	from := flow.from(step, to)
 	return ClaimWrite{Refusal{Event: "step", Step: step, To: to}, stepScript, []any{
-		step, string(to), factsDigest(to, facts), record, set(from), set(without(from, to)), summary, listed,
+		step, string(to), factsDigest(to, facts), record, set(from), set(without(from, to)), summary, listed, flow.risk(step, to, facts),
 	}}, err
 }
 

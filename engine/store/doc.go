@@ -35,5 +35,6 @@
 // What is left: a copy of a question whose attempt is under way begins its lease anew, and one of a write that was refused counts as
 // one more refusal.
 //
-// A write tells the audit what it did, once, however often it was sent (tell.go), and Watch which revision it left.
+// A write tells the audit what it did, once, however often it was sent (tell.go), and Watch and the index how it left the ticket
+// (stand.go).
 package store

@@ -4,6 +4,7 @@
 package store
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 )
@@ -128,6 +129,19 @@ func (f *Flow) from(by string, to State) []State {
 		}
 	}
 	return set
+}
+
+// risk is what a step says of the risk, as it stands on the ticket: of the step that may lead to HIGH_RISK_FOUND '1' or '0', of every
+// other nothing. Facts with high_risk true are of a high risk, too, wherever the step leads: people may have been told before.
+func (f *Flow) risk(step string, to State, facts json.RawMessage) string {
+	if len(f.from(step, HighRiskFound)) == 0 {
+		return ""
+	}
+	var said struct {
+		HighRisk any `json:"high_risk"`
+	}
+	_ = json.Unmarshal(facts, &said) // facts are an object, checked before
+	return flag(to == HighRiskFound || said.HighRisk == true)
 }
 
 // Final reports whether nothing is left to be done in a state.

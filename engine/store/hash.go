@@ -87,7 +87,7 @@ func (h Hash) Ticket(id TicketID) (Ticket, error) {
 	t := Ticket{
 		ID: id, Flow: h["flow"], State: State(h["state"]), Token: number(h["token"]), Run: number(h["run"]),
 		Revision: number(h["revision"]), Summary: h["summary"], CreatedAt: millis(h["created_at"]),
-		UpdatedAt: millis(h["updated_at"]), Intent: h["intent"], Owner: h["owner"],
+		UpdatedAt: millis(h["updated_at"]), HighRisk: risk(h["high_risk"]), Intent: h["intent"], Owner: h["owner"],
 		Steps: map[string]Step{}, Delivery: map[string]Delivery{},
 	}
 	for name, value := range h {

@@ -21,21 +21,23 @@ const (
 // script of theirs can write it: it is a hint for listings, never the truth.
 type index struct {
 	mu      sync.Mutex
-	touched map[TicketID]time.Time
+	touched map[TicketID]Stand
 	wake    chan struct{}
 	writing Turnstile // so that a listing comes after what is being written
 }
 
 func newIndex() *index {
-	return &index{touched: map[TicketID]time.Time{}, wake: make(chan struct{}, 1), writing: NewTurnstile()}
+	return &index{touched: map[TicketID]Stand{}, wake: make(chan struct{}, 1), writing: NewTurnstile()}
 }
 
-// Touch notes that a ticket was written.
-func (s *Store) Touch(id TicketID) {
+// Touch notes how a ticket stands that was written.
+func (s *Store) Touch(id TicketID, is Stand) {
 	x := s.index
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.touched[id] = time.Now()
+	if last, ok := x.touched[id]; !ok || is.Revision >= last.Revision { // the answers of two writes may come in another order
+		x.touched[id] = is
+	}
 	select {
 	case x.wake <- struct{}{}:
 	default:
@@ -70,14 +72,14 @@ func (s *Store) flushIndex(ctx context.Context) error {
 	defer x.writing.Leave()
 	x.mu.Lock()
 	touched := x.touched
-	x.touched = map[TicketID]time.Time{}
+	x.touched = map[TicketID]Stand{}
 	x.mu.Unlock()
 	if len(touched) == 0 {
 		return nil
 	}
 	members := make([]redis.Z, 0, len(touched))
-	for id, at := range touched {
-		members = append(members, redis.Z{Score: float64(at.UnixMilli()), Member: id.String()})
+	for id, is := range touched {
+		members = append(members, redis.Z{Score: float64(is.UpdatedAt.UnixMilli()), Member: id.String()})
 	}
 	return s.together(ctx, func(p redis.Pipeliner, ctx context.Context) {
 		p.ZAddArgs(ctx, s.Keys.Index(), redis.ZAddArgs{GT: true, Members: members})

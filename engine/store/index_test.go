@@ -41,7 +41,7 @@ func TestAListingHasWhatIsBeingIndexed(t *testing.T) {
 	}
 	hook := slow{make(chan struct{}), make(chan struct{})}
 	c.AddHook(hook)
-	s.Touch(id)
+	s.Touch(id, Stand{State: Init, UpdatedAt: time.Now()})
 	go func() { _ = s.flushIndex(t.Context()) }()
 	<-hook.begun
 	listed := make(chan int, 1)

@@ -100,7 +100,7 @@ type reply struct {
 
 // hash is element i as a ticket's fields and values in turn.
 func (r reply) hash(i int) Hash {
-	list, _ := r.at(i).([]any)
+	list := r.list(i)
 	h := make(Hash, len(list)/2)
 	for j := 0; j+1 < len(list); j += 2 {
 		name, _ := list[j].(string)
@@ -111,7 +111,7 @@ func (r reply) hash(i int) Hash {
 
 // member is one field of the hash that element i is.
 func (r reply) member(i int, name string) string {
-	list, _ := r.at(i).([]any)
+	list := r.list(i)
 	for j := 0; j+1 < len(list); j += 2 {
 		if list[j] == name {
 			value, _ := list[j+1].(string)
@@ -126,10 +126,9 @@ func (r reply) text(i int) string { s, _ := r.at(i).(string); return s }
 func (r reply) number(i int) int64 { n, _ := r.at(i).(int64); return n }
 
 // texts is element i as a list in which nil is "".
-func (r reply) texts(i int) []string {
-	list, _ := r.at(i).([]any)
-	return textsOf(list)
-}
+func (r reply) texts(i int) []string { return textsOf(r.list(i)) }
+
+func (r reply) list(i int) []any { list, _ := r.at(i).([]any); return list }
 
 func (r reply) at(i int) any {
 	if i >= len(r.rest) {

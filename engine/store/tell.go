@@ -32,8 +32,9 @@ func (s *Store) write(ctx context.Context, sc script, id TicketID, by Writer, re
 		}
 		return r, err
 	}
-	if revision := number(r.member(0, "revision")); revision != 0 {
-		s.c.Watch.Wrote(s.Keys.Ticket(id), revision)
+	for ticket, stand := range r.standing(id) {
+		s.c.Watch.Wrote(s.Keys.Ticket(ticket), stand.Revision)
+		s.Touch(ticket, stand)
 	}
 	if tell(r, &told); told.Kind != "" {
 		s.Tell(ctx, told)

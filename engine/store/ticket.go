@@ -27,6 +27,7 @@ type Ticket struct {
 	Delivery     map[string]Delivery
 	Holder       *Holder
 	Summary      string
+	HighRisk     *bool // nil: this run has not assessed it
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 

@@ -24,6 +24,7 @@ type Ticket struct {
 	Delivery     map[string]Delivery `json:"delivery" doc:"What became of the notification, by channel."`
 	Holder       *Holder             `json:"holder" doc:"Who has a claim on this ticket, or null."`
 	Summary      string              `json:"summary"`
+	HighRisk     *bool               `json:"high_risk" doc:"Whether the assessment led to HIGH_RISK_FOUND, or its facts say high_risk: true; null as long as this run has not assessed."`
 	CreatedAt    time.Time           `json:"created_at"`
 	UpdatedAt    time.Time           `json:"updated_at"`
 }

@@ -19,19 +19,19 @@ local received = t[9] and string.find(' ' .. t[9], ' ' .. RUN .. '/', 1, true)
 local left = math.max((tonumber(t[6]) or 0) - tonumber(NOW), 0)
 if t[2] ~= INTENT then
   if names(t[3], INTENT) or tonumber(t[12] or 0) > tonumber(RUN) then
-    return {SUPERSEDED}
+    return answer(SUPERSEDED)
   elseif t[12] == RUN and (settled or received) then
-    return {DONE, settled and status or 'sent'}
+    return answer(DONE, settled and status or 'sent')
   elseif t[12] == RUN and status then -- another intent tells people the same, under the same key
-    return {BUSY, math.max(left, BUSY_ELSEWHERE)}
+    return answer(BUSY, math.max(left, BUSY_ELSEWHERE))
   end
-  return {LOST}
+  return answer(LOST)
 end
 if settled then
-  return {DONE, status}
+  return answer(DONE, status)
 end
 if state ~= NOTIFYING then
-  return {SUPERSEDED}
+  return answer(SUPERSEDED)
 end
 if received then
   redis.call('HSET', TICKET, field('delivery'), 'sent')
@@ -40,7 +40,7 @@ if received then
     'sent: it has a receipt')
   local to = end_notifying()
   touch(to)
-  return {DONE, 'sent', to}
+  return answer(DONE, 'sent', to)
 end
 local once = ONCE == '1' or t[10] == '1'
 local replay = status == 'sending' and t[5] == ATTEMPT and t[7] == MINE
@@ -50,20 +50,20 @@ if not replay and status == 'sending' and left > 0 then
   -- a retry replaced, is an attempt like another's.
   local forgotten = string.sub(t[5], 1, #DAEMON + 1) == DAEMON .. '/' and t[7] ~= MINE
   if once or not forgotten then
-    return {BUSY, left}
+    return answer(BUSY, left)
   end
 end
 if not replay and (tonumber(t[11]) or 0) ~= tonumber(HAD) then
-  return {MOVED, tonumber(t[11]) or 0}
+  return answer(MOVED, tonumber(t[11]) or 0)
 end
 if once and not replay and status ~= 'pending' then
-  local answer = redis.call('HGET', TICKET, field('error')) or '' -- for the person who decides
+  local said = redis.call('HGET', TICKET, field('error')) or '' -- for the person who decides
   redis.call('HSET', TICKET, field('delivery'), 'parked', field('error'),
-    'what became of the last attempt is unknown' .. (answer ~= '' and '; the last answer was: ' .. answer or ''))
+    'what became of the last attempt is unknown' .. (said ~= '' and '; the last answer was: ' .. said or ''))
   event(TICKET, LOG, 'settled', state, state, 'step', CHANNEL, 'host', HOST, 'agent', AGENT, 'token', t[8], 'reason', 'parked')
   local to = end_notifying()
   touch(to)
-  return {PARK, to}
+  return answer(PARK, to)
 end
 redis.call('HSET', TICKET, field('delivery'), 'sending', field('attempt'), ATTEMPT, field('attempt_process'), MINE,
   field('lease'), string.format('%.0f', tonumber(NOW) + tonumber(LEASE)), field('at'), NOW, field('host'), HOST)
@@ -72,4 +72,4 @@ if not replay then
   event(TICKET, LOG, 'attempt', state, state, 'step', CHANNEL, 'host', HOST, 'agent', AGENT, 'token', t[8])
 end
 touch(state)
-return {GO}
+return answer(GO)

@@ -11,12 +11,12 @@ local LIFE, REASON, GRANTED, LOCKED = unpack(ARGV, 11)
 
 local g = redis.call('HMGET', GRANT, 'token', 'nonce', 'ticket', 'broken_claim')
 if g[2] == NONCE then
-  return {OK, g[4] or ''}
+  return answer(OK, g[4] or '')
 end
 local held = redis.call('GET', LOCK) or ''
 local same = held == LOCKED
 if (g[2] or '') ~= GRANTED and (not same or held == '') then
-  return {OK, ''}
+  return answer(OK, '')
 end
 local ended = same and held == g[2] and held or ''
 nobody(g[1], LIFE, ended)
@@ -38,6 +38,7 @@ if task and ended ~= '' then
       event(ticket, log, 'finished', NOTIFIED, state, 'token', g[1], 'host', HOST, 'agent', AGENT)
     end
     live(ticket, log, refused, state)
+    beside[1] = stand(ticket, task)
   end
 end
-return {OK, ended, from ~= '' and task or '', from, state}
+return answer(OK, ended, from ~= '' and task or '', from, state)

@@ -6,8 +6,8 @@
 -- KEEP is the life of a ticket that is not in NOTIFYING, in ms; RELEASED the channel on which releases are published, ENC the asset,
 -- encoded; REFUSAL what is recorded if this write is refused (JSON without facts), or ''.
 --
--- All keys are of one asset, in one slot. Every reply is {code, …}; the Go function of the script's name decodes it. JSON is bytes
--- here: nothing looks into it. The first write of a script is one that Redis may refuse for want of memory; after it none is refused.
+-- All keys are of one asset, in one slot. Every reply is {code, …}; the Go function of the script's name decodes it. That of a script
+-- which writes ends with stands, which stand.go decodes. JSON is bytes here: nothing looks into it. The first write of a script is one that Redis may refuse for want of memory; after it none is refused.
 
 local LOCK, GRANT, TICKET, LOG, REFUSED, TICKETS = unpack(KEYS)
 local TOKEN, NONCE, ID, TASK, HOST, AGENT, KEEP, RELEASED, ENC, REFUSAL = unpack(ARGV, 1, 10)
@@ -129,6 +129,21 @@ local function touch(state)
   live(TICKET, LOG, REFUSED, state)
   redis.call('ZADD', TICKETS, NOW, TASK)
   redis.call('PEXPIRE', TICKETS, KEEP)
+end
+
+-- stand is how a ticket stands now.
+local function stand(ticket, task)
+  return {task, redis.call('HMGET', ticket, 'state', 'run', 'revision', 'updated_at', 'failure_step', 'high_risk')}
+end
+
+-- beside are the stands of other tickets of the asset, if the script wrote some.
+local beside = {}
+
+-- answer is the reply of a script that writes: what is given, and the stands of the tickets, the caller's first.
+local function answer(...)
+  local reply = {...}
+  reply[#reply + 1] = {stand(TICKET, TASK), unpack(beside)}
+  return reply
 end
 
 -- refuse records a refused write: 'COUNT MS REASON JSON', the newest last, repeats of the newest counted, 100 kept.

@@ -9,18 +9,18 @@ local STEP, RECORD, FINAL, FROM, ERROR = unpack(ARGV, 12)
 
 if not newest() then
   refuse('STALE_TOKEN')
-  return {STALE}
+  return answer(STALE)
 end
 local t = redis.call('HMGET', TICKET, 'state', 'last_write', 'failure_step', 'failure_count')
 local state = t[1]
 if passed(t[2]) then
-  return {GONE}
+  return answer(GONE)
 elseif t[2] == WRITE then
-  return {OK, redis.call('HGETALL', TICKET), came(TOKEN, 'failure', 'failed')}
+  return answer(OK, redis.call('HGETALL', TICKET), came(TOKEN, 'failure', 'failed'))
 end
 if not within(FROM, state) then
   refuse('ILLEGAL_TRANSITION')
-  return {ILLEGAL, redis.call('HGETALL', TICKET)}
+  return answer(ILLEGAL, redis.call('HGETALL', TICKET))
 end
 local count = t[3] == STEP and tonumber(t[4]) + 1 or 1
 local to = FINAL == '1' and FAILED or state
@@ -28,4 +28,4 @@ redis.call('HSET', TICKET, 'state', to, 'last_write', WRITE, 'failure', RECORD, 
 event(TICKET, LOG, to == FAILED and 'failed' or 'failure', state, to, 'step', STEP, 'token', TOKEN, 'host', HOST,
   'agent', AGENT, 'reason', ERROR)
 touch(to)
-return {OK, redis.call('HGETALL', TICKET), state}
+return answer(OK, redis.call('HGETALL', TICKET), state)

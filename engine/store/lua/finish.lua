@@ -10,18 +10,18 @@ local FROM, SUMMARY = unpack(ARGV, 12)
 local t = redis.call('HMGET', TICKET, 'state', 'finish_claim', 'last_write')
 local state = t[1]
 if t[2] == NONCE then
-  return {OK, redis.call('HGETALL', TICKET), came(TOKEN, 'finished', 'released')}
+  return answer(OK, redis.call('HGETALL', TICKET), came(TOKEN, 'finished', 'released'))
 end
 if not newest() then
   refuse('STALE_TOKEN')
-  return {STALE}
+  return answer(STALE)
 end
 if passed(t[3]) then
-  return {GONE}
+  return answer(GONE)
 end
 if state ~= FINISHED and not within(FROM, state) then
   refuse('ILLEGAL_TRANSITION')
-  return {ILLEGAL, redis.call('HGETALL', TICKET)}
+  return answer(ILLEGAL, redis.call('HGETALL', TICKET))
 end
 local to = state == NOTIFYING and state or FINISHED
 redis.call('HSET', TICKET, 'state', to, 'ended_claim', NONCE, 'finish_claim', NONCE)
@@ -31,4 +31,4 @@ end
 event(TICKET, LOG, to ~= state and 'finished' or 'released', state, to, 'token', TOKEN, 'host', HOST, 'agent', AGENT)
 touch(to)
 free()
-return {OK, redis.call('HGETALL', TICKET), state}
+return answer(OK, redis.call('HGETALL', TICKET), state)

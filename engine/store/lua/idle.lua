@@ -9,6 +9,6 @@ if redis.call('HGET', TICKET, 'state') == NOTIFIED and not open() then
   event(TICKET, LOG, 'finished', NOTIFIED, FINISHED, 'token', redis.call('HGET', TICKET, 'token'), 'host', HOST,
     'agent', AGENT)
   touch(FINISHED)
-  return {OK, '1'}
+  return answer(OK, '1')
 end
-return {OK, ''}
+return answer(OK, '')

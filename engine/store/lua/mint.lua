@@ -10,19 +10,19 @@
 local FLOW, INITIAL, ASSET, LIFE = unpack(ARGV, 11)
 
 if redis.call('GET', LOCK) ~= NONCE then
-  return {GONE}
+  return answer(GONE)
 end
 local g = redis.call('HMGET', GRANT, 'token', 'nonce', 'ticket', 'host', 'agent')
 if g[2] == NONCE then
-  return {OK, redis.call('HGETALL', TICKET), came(g[1], 'claimed'), tonumber(g[1])}
+  return answer(OK, redis.call('HGETALL', TICKET), came(g[1], 'claimed'), tonumber(g[1]))
 end
 local t = redis.call('HMGET', TICKET, 'state', 'flow')
 local state = t[1]
 if state and t[2] ~= FLOW then
-  return {MISMATCH}
+  return answer(MISMATCH)
 end
 if terminal(state) then
-  return {TERMINAL, redis.call('HGETALL', TICKET)}
+  return answer(TERMINAL, redis.call('HGETALL', TICKET))
 end
 
 local token = next_token(g[1])
@@ -47,6 +47,9 @@ if before then
     live(ticket, log, refused, FINISHED)
     finished = '1'
   end
+  if before ~= TASK then
+    beside[1] = stand(ticket, before)
+  end
 end
 
 local from = state or ''
@@ -59,5 +62,5 @@ end
 redis.call('HSET', TICKET, 'token', token)
 event(TICKET, LOG, 'claimed', from, state, 'token', token, 'host', HOST, 'agent', AGENT)
 touch(state)
-return {OK, redis.call('HGETALL', TICKET), from, tonumber(token), before or '', ended ~= '' and g[1] or '', g[4] or '',
-  g[5] or '', finished}
+return answer(OK, redis.call('HGETALL', TICKET), from, tonumber(token), before or '', ended ~= '' and g[1] or '', g[4] or '',
+  g[5] or '', finished)

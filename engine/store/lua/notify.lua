@@ -12,26 +12,26 @@ local INTENT, DAEMON, CONTENT, DIGEST, FROM, BRIEF, CHANNELS = unpack(ARGV, 12, 
 
 if not newest() then
   refuse('STALE_TOKEN')
-  return {STALE}
+  return answer(STALE)
 end
 local t = redis.call('HMGET', TICKET, 'state', 'intent', 'digest.notification', 'notify_claim', 'intents', 'last_write')
 local state = t[1]
 if passed(t[6]) then
-  return {GONE}
+  return answer(GONE)
 end
 if t[2] == INTENT then
-  return {OK, redis.call('HGETALL', TICKET), came(TOKEN, 'notifying')}
+  return answer(OK, redis.call('HGETALL', TICKET), came(TOKEN, 'notifying'))
 end
 if t[3] then
   if t[3] ~= DIGEST and t[4] == NONCE then
     refuse('CONTENT_CONFLICT')
-    return {CONFLICT, redis.call('HGETALL', TICKET)}
+    return answer(CONFLICT, redis.call('HGETALL', TICKET))
   end
-  return {REPLAYED, redis.call('HGETALL', TICKET)}
+  return answer(REPLAYED, redis.call('HGETALL', TICKET))
 end
 if not within(FROM, state) then
   refuse('ILLEGAL_TRANSITION')
-  return {ILLEGAL, redis.call('HGETALL', TICKET)}
+  return answer(ILLEGAL, redis.call('HGETALL', TICKET))
 end
 redis.call('HSET', TICKET, 'state', NOTIFYING, 'notification', CONTENT, 'digest.notification', DIGEST,
   'notify_claim', NONCE, 'intent', INTENT, 'intents', listed(t[5], INTENT), 'owner', DAEMON, 'last_write', WRITE)
@@ -49,4 +49,4 @@ end
 brief('notification', BRIEF)
 event(TICKET, LOG, 'notifying', state, NOTIFYING, 'token', TOKEN, 'host', HOST, 'agent', AGENT, 'data', CONTENT)
 touch(NOTIFYING)
-return {OK, redis.call('HGETALL', TICKET), state}
+return answer(OK, redis.call('HGETALL', TICKET), state)

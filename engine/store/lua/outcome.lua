@@ -35,17 +35,17 @@ local function deliver()
 end
 
 if not current and STATUS == 'sent' and (names(t[9], RECEIPT) or names(t[11], RECEIPT)) then
-  return {OK, '1', 'replayed', state, state}
+  return answer(OK, '1', 'replayed', state, state)
 end
 if not current and not (known and run) then
   -- Of another run, or lost: a fact, if anything, that moves nothing.
   if STATUS ~= 'sent' then
-    return {OK, '1', run and 'lost' or 'superseded', state or '', state or ''}
+    return answer(OK, '1', run and 'lost' or 'superseded', state or '', state or '')
   end
   if not run then
     receipt('receipt_before', t[11], 'of run ' .. RUN)
     touch(state)
-    return {OK, '1', 'applied', state, state}
+    return answer(OK, '1', 'applied', state, state)
   end
   if not state then
     state = INITIAL
@@ -58,7 +58,7 @@ if not current and not (known and run) then
   end
   receipt('receipt', t[9], 'of an intent that Redis had lost')
   touch(state)
-  return {OK, '1', 'applied', state, state}
+  return answer(OK, '1', 'applied', state, state)
 end
 local from, how = state, was == STATUS and 'replayed' or 'superseded'
 
@@ -84,4 +84,4 @@ elseif state == NOTIFYING and (under or current and settles and idle) then
   touch(state)
   how = 'applied'
 end
-return {OK, (not current or state ~= NOTIFYING) and '1' or '0', how, from, state}
+return answer(OK, (not current or state ~= NOTIFYING) and '1' or '0', how, from, state)

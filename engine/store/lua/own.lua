@@ -10,7 +10,7 @@ local FROM, TO, INTENT = unpack(ARGV, 11)
 local t = redis.call('HMGET', TICKET, 'state', 'owner', 'intent')
 local owner = t[2] or ''
 if t[1] ~= NOTIFYING or t[3] ~= INTENT or owner ~= FROM and owner ~= TO then
-  return {GONE}
+  return answer(GONE)
 end
 redis.call('HSET', TICKET, 'owner', TO)
-return {OK}
+return answer(OK)

@@ -12,9 +12,9 @@ free()
 local t = redis.call('HMGET', TICKET, 'state', 'ended_claim')
 local state = t[1]
 if state and t[2] == NONCE then
-  return {OK, came(TOKEN, EVENT), state}
+  return answer(OK, came(TOKEN, EVENT), state)
 elseif not state or not newest() then
-  return {OK, '', ''}
+  return answer(OK, '', '')
 end
 local from = state
 redis.call('HSET', TICKET, 'ended_claim', NONCE)
@@ -25,4 +25,4 @@ if state == NOTIFIED then
   event(TICKET, LOG, 'finished', NOTIFIED, state, 'token', TOKEN, 'host', HOST, 'agent', AGENT)
 end
 touch(state)
-return {OK, from, state}
+return answer(OK, from, state)

@@ -12,16 +12,16 @@ local LIFE, REASON, INITIAL, REVISION = unpack(ARGV, 11)
 local t = redis.call('HMGET', TICKET, 'state', 'reopen_request', 'run', 'token', 'revision')
 local state, token = t[1], t[4]
 if not state then
-  return {GONE}
+  return answer(GONE)
 end
 if t[2] == NONCE then
-  return {OK, redis.call('HGETALL', TICKET)}
+  return answer(OK, redis.call('HGETALL', TICKET))
 end
 if not terminal(state) then
-  return {ILLEGAL, redis.call('HGETALL', TICKET)}
+  return answer(ILLEGAL, redis.call('HGETALL', TICKET))
 end
 if t[5] ~= REVISION then
-  return {CONFLICT, redis.call('HGETALL', TICKET)}
+  return answer(CONFLICT, redis.call('HGETALL', TICKET))
 end
 local g = redis.call('HMGET', GRANT, 'token', 'nonce', 'ticket')
 redis.call('HSET', TICKET, 'state', INITIAL, 'reopen_request', NONCE, 'run', string.format('%.0f', tonumber(t[3]) + 1))
@@ -46,4 +46,4 @@ for _, name in ipairs(redis.call('HKEYS', TICKET)) do
 end
 event(TICKET, LOG, 'reopened', state, INITIAL, 'token', token, 'host', HOST, 'agent', AGENT, 'reason', REASON)
 touch(INITIAL)
-return {OK, redis.call('HGETALL', TICKET), state}
+return answer(OK, redis.call('HGETALL', TICKET), state)

@@ -13,18 +13,18 @@ local REQUEST, STATUS, REASON, CHANNELS, QUESTION, INTENT = unpack(ARGV, 11)
 local t = redis.call('HMGET', TICKET, 'state', 'intent', 'channels', 'token')
 local state = t[1]
 if not state then
-  return {GONE}
+  return answer(GONE)
 end
 for name in string.gmatch(t[3] or '', '%S+') do
   if redis.call('HGET', TICKET, 'decision.' .. name) == REQUEST then
-    return {OK, redis.call('HGETALL', TICKET)}
+    return answer(OK, redis.call('HGETALL', TICKET))
   end
 end
 if state ~= NOTIFYING and state ~= FAILED then
-  return {ILLEGAL, redis.call('HGETALL', TICKET)}
+  return answer(ILLEGAL, redis.call('HGETALL', TICKET))
 end
 if t[2] ~= INTENT then
-  return {MISMATCH, redis.call('HGETALL', TICKET)}
+  return answer(MISMATCH, redis.call('HGETALL', TICKET))
 end
 local found = false
 for name in string.gmatch(t[3] or '', '%S+') do
@@ -38,7 +38,7 @@ for name in string.gmatch(t[3] or '', '%S+') do
   end
 end
 if not found then
-  return {state == FAILED and ILLEGAL or CONFLICT, redis.call('HGETALL', TICKET)}
+  return answer(state == FAILED and ILLEGAL or CONFLICT, redis.call('HGETALL', TICKET))
 end
 touch(end_notifying(state))
-return {OK, redis.call('HGETALL', TICKET), state}
+return answer(OK, redis.call('HGETALL', TICKET), state)

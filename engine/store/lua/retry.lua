@@ -12,16 +12,16 @@ local INTENT, DAEMON, BEFORE, REASON, AGAIN, ONCE = unpack(ARGV, 11)
 local t = redis.call('HMGET', TICKET, 'state', 'intent', 'intents', 'channels', 'token')
 local state = t[1]
 if not state then
-  return {GONE}
+  return answer(GONE)
 end
 if t[2] == INTENT then
-  return {OK, redis.call('HGETALL', TICKET)}
+  return answer(OK, redis.call('HGETALL', TICKET))
 end
 if state ~= NOTIFYING and state ~= FAILED then
-  return {ILLEGAL, redis.call('HGETALL', TICKET)}
+  return answer(ILLEGAL, redis.call('HGETALL', TICKET))
 end
 if t[2] ~= BEFORE then
-  return {CONFLICT, redis.call('HGETALL', TICKET)}
+  return answer(CONFLICT, redis.call('HGETALL', TICKET))
 end
 redis.call('HSET', TICKET, 'state', NOTIFYING, 'intent', INTENT, 'intents', listed(t[3], INTENT), 'owner', DAEMON)
 redis.call('HDEL', TICKET, 'failure', 'failure_step', 'failure_count')
@@ -36,4 +36,4 @@ for name in string.gmatch(t[4], '%S+') do
 end
 event(TICKET, LOG, 'notifying', state, NOTIFYING, 'token', t[5], 'host', HOST, 'agent', AGENT, 'reason', 'retry: ' .. REASON)
 touch(NOTIFYING)
-return {OK, redis.call('HGETALL', TICKET), state}
+return answer(OK, redis.call('HGETALL', TICKET), state)

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package store
+
+import "time"
+
+// Stand is how a ticket stands, in short; whatever an index is built on. State is empty for a ticket that is not there.
+type Stand struct {
+	State     State
+	Run       int64
+	Revision  int64
+	UpdatedAt time.Time
+	Failed    bool  // a failure is recorded, or it is FAILED
+	HighRisk  *bool // nil: this run has not assessed it
+}
+
+// standing are the stands with which the reply of a writing script ends: that of the ticket it was about, and of others of the asset
+// that it wrote. They are taken off the reply.
+func (r *reply) standing(id TicketID) map[TicketID]Stand {
+	if len(r.rest) == 0 {
+		return nil
+	}
+	list, _ := r.rest[len(r.rest)-1].([]any)
+	r.rest = r.rest[:len(r.rest)-1]
+	stands := make(map[TicketID]Stand, len(list))
+	for i := range list {
+		one := reply{rest: list}.list(i)
+		task := reply{rest: one}.text(0)
+		if s := decodeStand(reply{rest: one}.texts(1)); s.State != "" {
+			stands[TicketID{id.Asset, task}] = s
+		}
+	}
+	return stands
+}
+
+// decodeStand decodes what stand in lua/common.lua reads.
+func decodeStand(f []string) Stand {
+	if len(f) != 6 || f[0] == "" {
+		return Stand{}
+	}
+	return Stand{
+		State: State(f[0]), Run: number(f[1]), Revision: number(f[2]), UpdatedAt: millis(f[3]),
+		Failed: f[4] != "" || State(f[0]) == Failed, HighRisk: risk(f[5]),
+	}
+}
+
+// risk is the ticket's field high_risk.
+func risk(field string) *bool {
+	if field == "" {
+		return nil
+	}
+	high := field == "1"
+	return &high
+}
