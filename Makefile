@@ -15,6 +15,8 @@ export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 
 FUZZTIME ?= 10s
 CHAOSTIME ?= 1m
 SOAKTIME ?= 2m
+SCALE_DAEMONS ?= 5,50,500,1000
+SCALE_ASSETS ?= 10000,100000,1000000
 TESTFLAGS ?=
 
 .PHONY: help
@@ -73,6 +75,10 @@ fmt: ## Format all Go files
 .PHONY: bench
 bench: build ## Measure the daemon beside its floors (BENCHMARKS.md); needs redis-server
 	go run ./daemon/bench
+
+.PHONY: scale
+scale: build ## Measure how the cost grows with daemons and assets (docs/scale.md), with SCALE_DAEMONS and SCALE_ASSETS; needs redis-server
+	go run ./daemon/bench scale -daemons $(SCALE_DAEMONS) -assets $(SCALE_ASSETS)
 
 .PHONY: microbench
 microbench: ## Run the Go benchmarks of the packages

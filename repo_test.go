@@ -51,7 +51,7 @@ var arrows = map[string][]string{
 	"agent":                  {"agent/again", "agent/assets", "agent/findings", "agent/lease", "agent/plain", "agent/reach", "agent/strict", "agent/supervise", "agent/verdict", "engine/process", "sockapi/client"},
 	"daemon":                 {"agent/again", "agent/plain", "agent/strict", "audit", "engine", "engine/delivery", "engine/lookout", "engine/process", "engine/store", "notifier", "notifier/channel", "outbox", "sockapi", "sockapi/client"},
 	"daemon/doctor":          {"agent/plain", "daemon", "sockapi/client"},
-	"daemon/bench":           {"daemon", "engine/store", "outbox", "sockapi/client"}, // of store the scripts
+	"daemon/bench":           {"daemon", "engine", "engine/delivery", "engine/store", "outbox", "sockapi/client"}, // engines alone stand for a fleet; of store the scripts
 	"daemon/cmd/picket":      {"agent", "agent/assets", "agent/lease", "agent/lines", "agent/plain", "agent/supervise", "agent/verdict", "audit", "daemon", "daemon/doctor", "engine/process", "sockapi/client"},
 	"daemon/cmd/picket-demo": {"sockapi/client"},
 	"examples/agent-go":      {"sockapi/client"},

@@ -7,6 +7,8 @@
 // It starts a redis-server, bin/picket daemon, and a floor: this same program, serving the same calls with the same Redis work
 // (redsync, the same Lua scripts with the same arguments) behind handlers that do nothing else. The same client calls both, in
 // turns, A B B A, so that what else the machine does meets both alike. Only the ratios mean something.
+//
+// With scale (make scale) it measures instead how the cost grows with daemons and with assets, and prints exponents.
 package main
 
 import (
@@ -14,7 +16,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"syscall"
 )
@@ -29,10 +30,14 @@ func main() {
 	}
 }
 
+// picketBinary is the command, seen from the root of the repository.
+const picketBinary = "bin/picket"
+
 // The arguments with which this program starts itself.
 const (
 	floorArg = "floor" // serve the floor: REDIS SOCKET
 	idleArg  = "idle"  // do nothing
+	scaleArg = "scale" // measure how the cost grows
 )
 
 func run(ctx context.Context, args []string) (err error) {
@@ -42,14 +47,19 @@ func run(ctx context.Context, args []string) (err error) {
 	case len(args) == 1 && args[0] == idleArg:
 		<-ctx.Done()
 		return nil
+	case len(args) > 0 && args[0] == scaleArg:
+		s, err := newScale(args[1:])
+		if err != nil {
+			return err
+		}
+		return s.run(ctx, os.Stdout)
 	case len(args) > 0:
 		return fmt.Errorf("cannot tell what %q is; make bench gives no arguments", args[0])
 	}
-	dir, err := os.MkdirTemp("", "picket-bench-")
+	h, err := newHost(picketBinary)
 	if err != nil {
 		return err
 	}
-	h := &host{dir: dir, daemonSocket: filepath.Join(dir, "picket.sock"), floorSocket: filepath.Join(dir, "floor.sock")}
 	defer h.stop()
 	defer func() {
 		if err != nil {

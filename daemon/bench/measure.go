@@ -164,10 +164,16 @@ func compare(ctx context.Context, picket, floor []func() error) compared {
 
 // resident is the resident memory of a process in MB.
 func resident(pid int) float64 {
-	text := strings.TrimSuffix(lineOf(fmt.Sprintf("/proc/%d/status", pid), "VmRSS"), " kB")
-	kib, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		check(fmt.Errorf("cannot read the memory of process %d: %w", pid, err))
+	bytes := statusBytes(pid, "VmRSS")
+	if bytes == 0 {
+		check(fmt.Errorf("cannot read the memory of process %d", pid))
 	}
-	return kib * 1024 / 1e6
+	return bytes / 1e6
+}
+
+// statusBytes is a figure of the kernel's about a process; 0: it has ended.
+func statusBytes(pid int, name string) float64 {
+	text := strings.TrimSuffix(lineOf(fmt.Sprintf("/proc/%d/status", pid), name), " kB")
+	kib, _ := strconv.ParseFloat(text, 64)
+	return kib * 1024
 }

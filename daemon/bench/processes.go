@@ -23,7 +23,6 @@ import (
 )
 
 const (
-	picketBinary = "bin/picket"
 	startTimeout = 20 * time.Second // for a process to open its socket, on a busy machine
 	stopTimeout  = 10 * time.Second
 )
@@ -31,12 +30,18 @@ const (
 // host is what a run measures: a Redis, a daemon and a floor, as processes of their own.
 type host struct {
 	dir          string
+	picket       string // the command
 	redisAddr    string
 	redisVersion string
 	daemonSocket string
 	floorSocket  string
 	daemon, idle *exec.Cmd
 	started      []*exec.Cmd
+}
+
+func newHost(picket string) (*host, error) {
+	dir, err := os.MkdirTemp("", "picket-bench-")
+	return &host{dir: dir, picket: picket, daemonSocket: filepath.Join(dir, "picket.sock"), floorSocket: filepath.Join(dir, "floor.sock")}, err
 }
 
 // begin starts all of it.
@@ -68,7 +73,7 @@ func (h *host) startRedis(ctx context.Context) {
 // startDaemon starts the daemon with its defaults, but for what must be its own.
 func (h *host) startDaemon(ctx context.Context) {
 	var err error
-	if h.daemon, err = h.start(ctx, picketBinary, "daemon", "--config", h.configure("picket", "")); err != nil {
+	if h.daemon, err = h.start(ctx, h.picket, "daemon", "--config", h.configure("picket", "")); err != nil {
 		check(fmt.Errorf("%w: make bench builds it and runs at the root of the repository", err))
 	}
 	check(await(ctx, "the daemon", "unix", h.daemonSocket))
@@ -107,7 +112,7 @@ func (h *host) launch(cmd *exec.Cmd, name string) error {
 
 // daemonLog is what the daemon said, for an error.
 func (h *host) daemonLog() string {
-	text, _ := os.ReadFile(filepath.Join(h.dir, filepath.Base(picketBinary)+".log"))
+	text, _ := os.ReadFile(filepath.Join(h.dir, filepath.Base(h.picket)+".log"))
 	if len(text) == 0 {
 		return ""
 	}
@@ -152,7 +157,7 @@ func await(ctx context.Context, what, network, addr string) error {
 
 // startAnother starts a daemon beside the first, on the same Redis and with a state of its own; more is TOML.
 func (h *host) startAnother(ctx context.Context, name, more string) (cmd *exec.Cmd, socket string) {
-	cmd = must(h.start(ctx, picketBinary, "daemon", "--config", h.configure(name, more)))
+	cmd = must(h.start(ctx, h.picket, "daemon", "--config", h.configure(name, more)))
 	socket = filepath.Join(h.dir, name+".sock")
 	check(await(ctx, "the daemon "+name, "unix", socket))
 	return cmd, socket
@@ -176,10 +181,10 @@ func (h *host) newPassed(name, more string) *passed {
 
 // start returns when the process runs, not when it is ready: until then calls wait in the socket's queue.
 func (p *passed) start(ctx context.Context) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "sh", "-c", `LISTEN_PID=$$ exec "$@"`, "sh", picketBinary, "daemon", "--config", p.config)
+	cmd := exec.CommandContext(ctx, "sh", "-c", `LISTEN_PID=$$ exec "$@"`, "sh", p.host.picket, "daemon", "--config", p.config)
 	cmd.Env = append(os.Environ(), "LISTEN_FDS=1")
 	cmd.ExtraFiles = []*os.File{p.file}
-	check(p.host.launch(cmd, picketBinary))
+	check(p.host.launch(cmd, p.host.picket))
 	return cmd
 }
 

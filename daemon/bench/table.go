@@ -37,12 +37,16 @@ func perSecond(r float64) string          { return fmt.Sprintf("%.0f/s", r) }
 func megabytes(mb float64) string         { return fmt.Sprintf("%.1f MB", mb) }
 func times(ratio float64) string          { return fmt.Sprintf("%.2f×", ratio) }
 
-// printTable prints Markdown whose columns are aligned.
 func printTable(w io.Writer, rows []row) {
 	cells := [][]string{{"", "figure", "Picket", "floor", "ratio", "target", ""}}
 	for _, r := range rows {
 		cells = append(cells, []string{r.id, r.figure, r.picket, r.floor, r.ratio, r.target, r.verdict()})
 	}
+	printCells(w, cells)
+}
+
+// printCells prints Markdown whose columns are aligned. The first line is the head.
+func printCells(w io.Writer, cells [][]string) {
 	widths := make([]int, len(cells[0]))
 	for _, line := range cells {
 		for i, cell := range line {
