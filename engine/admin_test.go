@@ -31,7 +31,7 @@ func breaks(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a, b := f.host("host-a"), f.host("host-b")
 	c, _ := claimed(t, a, "broken", "t")
-	time.Sleep(50 * time.Millisecond) // for the subscription
+	eventually(t, "the holder hears what is for it", func() bool { return f.listeners(f.prefix+":holder:host-a") == 1 })
 	if err := b.Break(t.Context(), "broken", "1/0", "it hangs"); err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,8 @@
 //	Redis lost an at_most_once notification     sent if nobody can have begun it; else kept in the outbox with its content for a person, who
 //	                                            decides on that host; the decision is a fact there, and audited
 //	copy of a script comes late                 each names what it was decided upon, and changes nothing when that has moved on (engine/store)
-//	publish lost                                the poll finds the release
+//	publish lost                                the poll finds the release; the next renewal finds that a claim was broken
+//	connection for subscriptions lost           subscribed anew, then all who wait look at the lock, and all claims are renewed early
 //	caller goes away while it waits             its place in the queue is given up, a lock or grant taken for it is released
 //	caller goes away during a write             the write goes on; asked again, it answers as replayed
 //

@@ -36,6 +36,7 @@ type Engine struct {
 	dog       *watchdog
 	processes *processes
 	queue     *queue
+	ear       *store.Ear
 	journal   *journal
 	restored  chan struct{}
 

@@ -24,8 +24,13 @@ const (
 
 // queue holds the claim calls that wait for an asset, first come first served on this host; the first of them contends with
 // the other hosts. A release is published as a hint; the truth is the poll, bounded by what the holder's lock has left.
+//
+// Releases of an asset are listened for from its first waiter to its last. Each waiter has looked at the lock before; it is woken when
+// the subscription comes into force, and looks again, so no release falls between.
 type queue struct {
 	waiting prometheus.Gauge
+	ear     *store.Ear
+	pause   time.Duration // pollMost
 
 	mu      sync.Mutex
 	byAsset map[store.Asset][]*turn
@@ -36,11 +41,11 @@ type turn struct {
 	queue *queue
 	asset store.Asset
 	first chan struct{} // closes when the turn is the first
-	wake  chan struct{} // a release was published; capacity 1
+	wake  chan struct{} // a release was published, or may have been; capacity 1
 }
 
-func newQueue(waiting prometheus.Gauge) *queue {
-	return &queue{waiting: waiting, byAsset: map[store.Asset][]*turn{}}
+func newQueue(waiting prometheus.Gauge, ear *store.Ear) *queue {
+	return &queue{waiting: waiting, ear: ear, pause: pollMost, byAsset: map[store.Asset][]*turn{}}
 }
 
 func (q *queue) join(a store.Asset) *turn {
@@ -49,6 +54,7 @@ func (q *queue) join(a store.Asset) *turn {
 	t := &turn{q, a, make(chan struct{}), make(chan struct{}, 1)}
 	if len(q.byAsset[a]) == 0 {
 		close(t.first)
+		q.ear.Want(a)
 	}
 	q.byAsset[a] = append(q.byAsset[a], t)
 	q.waiting.Inc()
@@ -76,6 +82,7 @@ func (t *turn) leave() {
 	switch {
 	case len(rest) == 0:
 		delete(q.byAsset, t.asset)
+		q.ear.Leave(t.asset)
 	case i == 0:
 		close(rest[0].first)
 	}
@@ -110,7 +117,7 @@ func (t *turn) wait(ctx context.Context, until time.Time, left time.Duration) er
 func (q *queue) poll() time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return pollMost * time.Duration(1+len(q.byAsset)/pollAssets)
+	return q.pause * time.Duration(1+len(q.byAsset)/pollAssets)
 }
 
 // notify wakes the first waiter of an asset.

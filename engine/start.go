@@ -59,7 +59,8 @@ func New(c Config) (*Engine, error) {
 		Boot: process.BootID(), Now: now, Logger: c.Logger, Bounded: e.bounded, UntilDrain: e.untilDrain, Draining: e.draining, Rest: c.Rest,
 	})
 	e.claims = newRoster(e.metrics.held)
-	e.queue = newQueue(e.metrics.waiting)
+	e.ear = e.store.NewEar(store.EarConfig{Host: c.Host, Freed: func(a store.Asset) { e.queue.notify(a) }, Ended: e.look, Missed: e.lookAtAll})
+	e.queue = newQueue(e.metrics.waiting, e.ear)
 	e.dog = newWatchdog(e.trust, now, e.renew, e.conclude, func(c *claim) { e.spawn(func(ctx context.Context) { e.free(ctx, c) }) })
 	e.processes = newProcesses(e.spawn, e.ended)
 	return e, nil
@@ -79,7 +80,7 @@ func (e *Engine) Start() {
 		e.spawn(func(ctx context.Context) {
 			e.dog.loop(ctx, e.journal.running, &progress{report: e.config.Progress, every: e.config.ProgressEvery})
 		})
-		e.spawn(e.hear)
+		e.spawn(e.ear.Listen)
 		e.spawn(e.store.KeepIndex)
 		e.spawn(e.lookout.Loop)
 		e.spawn(e.lookout.SignLoop)
@@ -140,13 +141,16 @@ func (e *Engine) Stop(ctx context.Context) error {
 	}
 }
 
-// hear wakes the first waiter of every asset whose release is published, and looks at once after a claim of this host on it: an
-// administrator may have ended it on another.
-func (e *Engine) hear(ctx context.Context) {
-	e.store.HearReleases(ctx, func(a store.Asset) {
-		e.queue.notify(a)
-		for _, c := range e.claims.of(a) {
-			e.dog.hurry(c)
-		}
-	})
+// look looks at once after the claims of this host on an asset.
+func (e *Engine) look(a store.Asset) {
+	for _, c := range e.claims.of(a) {
+		e.dog.hurry(c, 0)
+	}
+}
+
+// lookAtAll looks after all claims of this host, a thousand a second, or when they are renewed if that is sooner.
+func (e *Engine) lookAtAll() {
+	for i, c := range e.claims.held(0) {
+		e.dog.hurry(c, time.Duration(i)*time.Millisecond)
+	}
 }

@@ -240,14 +240,14 @@ func (w *watchdog) inspect(c *claim, now time.Duration) time.Duration {
 	return next
 }
 
-// hurry has a claim renewed at once, to see whether it is still ours. One that is ending is what was heard of.
-func (w *watchdog) hurry(c *claim) {
-	now := w.now()
+// hurry has a claim renewed within so long, to see whether it is still ours. One that is ending is what was heard of.
+func (w *watchdog) hurry(c *claim, within time.Duration) {
+	at := w.now() + within
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ending {
 		return
 	}
-	c.renewAt, c.hurried = min(c.renewAt, now), c.renewing
-	w.schedule(c, now)
+	c.renewAt, c.hurried = min(c.renewAt, at), c.renewing
+	w.schedule(c, at)
 }

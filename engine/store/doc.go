@@ -18,6 +18,8 @@
 //	Resolve Retry Reopen  decide.go     what administrators say, and Own, who answers for a ticket
 //	Sign                  sign.go       a daemon's sign of life
 //
+// What scripts publish Ear hears (ear.go).
+//
 // # What a script was decided upon
 //
 // A network may bring a script once more, or for the first time, after anything else was written. So each says on what it rests, and

@@ -3,7 +3,10 @@
 
 package store
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // Keys makes the names of all keys below a prefix; docs/schema.md says what stands in each. Those of an asset share one hash tag, so
 // that on Cluster they are in one slot and a script may touch them together.
@@ -56,5 +59,12 @@ func (k Keys) Incarnations() string { return k.prefix + ":store:" }
 // Assets is how the keys of assets begin.
 func (k Keys) Assets() string { return k.prefix + ":{" }
 
-func (k Keys) walk() string     { return k.prefix + ":walk" }
-func (k Keys) released() string { return k.prefix + ":released" }
+func (k Keys) walk() string { return k.prefix + ":walk" }
+
+// holder is the channel of the daemons that have a label.
+func (k Keys) holder(host string) string { return k.prefix + ":holder:" + host }
+
+// freed is the asset whose lock has this name.
+func (k Keys) freed(lock string) (Asset, error) {
+	return DecodeEnc(strings.TrimSuffix(strings.TrimPrefix(lock, k.Assets()), "}:lock"))
+}

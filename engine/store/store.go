@@ -141,6 +141,6 @@ func (s *Store) run(ctx context.Context, sc script, id TicketID, by Writer, refu
 // args are the ARGV of a script as lua/common.lua names them, and its own.
 func (s *Store) args(id TicketID, by Writer, refused string, more ...any) []any {
 	return append([]any{
-		by.Token, by.Nonce, id.String(), id.Task, s.c.Host, by.Agent, s.c.Keep.Milliseconds(), s.Keys.released(), id.Asset.Enc(), refused,
+		by.Token, by.Nonce, id.String(), id.Task, s.c.Host, by.Agent, s.c.Keep.Milliseconds(), s.Keys.holder(""), id.Asset.Enc(), refused,
 	}, more...)
 }

@@ -21,8 +21,7 @@ end
 local ended = same and held == g[2] and held or ''
 nobody(g[1], LIFE, ended)
 if same then
-  redis.call('DEL', LOCK)
-  redis.pcall('PUBLISH', RELEASED, ENC)
+  unlock()
 end
 local task, from, state = g[3] and string.match(g[3], '([^/]*)$'), '', ''
 if task and ended ~= '' then

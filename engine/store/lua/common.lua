@@ -3,14 +3,14 @@
 --
 -- Stands before every script, after the codes and the states that engine/store/script.go names.
 --
--- KEEP is the life of a ticket that is not in NOTIFYING, in ms; RELEASED the channel on which releases are published, ENC the asset,
--- encoded; REFUSAL what is recorded if this write is refused (JSON without facts), or ''.
+-- KEEP is the life of a ticket that is not in NOTIFYING, in ms; HOLDER how the channels of daemons begin, ENC the asset, encoded;
+-- REFUSAL what is recorded if this write is refused (JSON without facts), or ''.
 --
 -- All keys are of one asset, in one slot. Every reply is {code, …}; the Go function of the script's name decodes it. That of a script
 -- which writes ends with stands, which stand.go decodes. JSON is bytes here: nothing looks into it. The first write of a script is one that Redis may refuse for want of memory; after it none is refused.
 
 local LOCK, GRANT, TICKET, LOG, REFUSED, TICKETS = unpack(KEYS)
-local TOKEN, NONCE, ID, TASK, HOST, AGENT, KEEP, RELEASED, ENC, REFUSAL = unpack(ARGV, 1, 10)
+local TOKEN, NONCE, ID, TASK, HOST, AGENT, KEEP, HOLDER, ENC, REFUSAL = unpack(ARGV, 1, 10)
 
 local function now()
   local t = redis.call('TIME')
@@ -184,20 +184,30 @@ local function next_token(last)
   return string.format('%.0f', math.max(tonumber(last or 0) + 1, tonumber(NOW), tonumber(TOKEN) + 1))
 end
 
--- nobody makes a grant that no claim holds, so that whoever held the asset is fenced off.
+-- nobody makes a grant that no claim holds, so that whoever held the asset is fenced off, and tells the daemon that made the last one.
 local function nobody(last, life, ended)
   local token = next_token(last)
+  local holder = redis.call('HGET', GRANT, 'host')
   redis.call('HSET', GRANT, 'token', token, 'nonce', NONCE, 'ticket', '', 'host', HOST, 'agent', AGENT, 'at', NOW,
     'forced', '1', 'broken_claim', ended)
   redis.call('PEXPIRE', GRANT, life)
+  if holder then
+    redis.pcall('PUBLISH', HOLDER .. holder, ENC)
+  end
   return token
 end
 
--- free ends the caller's claim: the lock goes if it is the caller's, and waiters are told.
+-- unlock deletes the lock and tells those who wait for it, on the channel of its name: in its shard from Redis 7 on, which alone names
+-- its version here.
+local function unlock()
+  redis.call('DEL', LOCK)
+  redis.pcall(redis.REDIS_VERSION_NUM and 'SPUBLISH' or 'PUBLISH', LOCK, '')
+end
+
+-- free ends the caller's claim: the lock goes if it is the caller's.
 local function free()
   if redis.call('GET', LOCK) == NONCE then
-    redis.call('DEL', LOCK)
-    redis.pcall('PUBLISH', RELEASED, ENC)
+    unlock()
   end
 end
 

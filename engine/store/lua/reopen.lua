@@ -29,8 +29,7 @@ if g[3] == ID then
   token = nobody(g[1], LIFE, '')
   redis.call('HSET', TICKET, 'token', token)
   if redis.call('GET', LOCK) == g[2] then
-    redis.call('DEL', LOCK)
-    redis.pcall('PUBLISH', RELEASED, ENC)
+    unlock()
   end
 end
 local keep = ',asset,task,flow,state,run,revision,token,reopen_request,intents,created_at,updated_at,'
