@@ -46,51 +46,25 @@ func (r RedisConfig) client() (redis.UniversalClient, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch r.Mode {
-	case Sentinel:
-		return r.failover(user, sentinel, secure), nil
-	case Cluster:
-		return r.cluster(user, secure), nil
-	}
-	return r.standalone(user, secure), nil
-}
-
-func (r RedisConfig) standalone(user login, secure *tls.Config) *redis.Client {
-	o := redis.Options{
-		Addr:     r.Addrs[0],
-		DB:       r.DB,
-		Username: user.username, Password: user.password, TLSConfig: secure,
-
-		ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, PoolSize: poolSize,
-		DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	}
-	if path, ok := strings.CutPrefix(o.Addr, "unix://"); ok {
-		o.Network, o.Addr = "unix", path
-	}
-	return redis.NewClient(&o)
-}
-
-func (r RedisConfig) failover(user, sentinel login, secure *tls.Config) *redis.Client {
-	return redis.NewFailoverClient(&redis.FailoverOptions{
-		SentinelAddrs: r.Addrs, MasterName: r.Master, DB: r.DB,
+	o := redis.UniversalOptions{
+		Addrs: r.Addrs, MasterName: r.Master, DB: r.DB,
 		Username: user.username, Password: user.password, TLSConfig: secure,
 		SentinelUsername: sentinel.username, SentinelPassword: sentinel.password,
-
-		ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, PoolSize: poolSize,
-		DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout,
-	})
-}
-
-func (r RedisConfig) cluster(user login, secure *tls.Config) *redis.ClusterClient {
-	return redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs:    r.Addrs,
-		Username: user.username, Password: user.password, TLSConfig: secure,
-
 		ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, PoolSize: poolSize,
 		DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})
+	}
+	switch r.Mode {
+	case Sentinel:
+		return redis.NewFailoverClient(o.Failover()), nil
+	case Cluster:
+		return redis.NewClusterClient(o.Cluster()), nil
+	}
+	simple := o.Simple()
+	if path, ok := strings.CutPrefix(simple.Addr, "unix://"); ok {
+		simple.Network, simple.Addr = "unix", path
+	}
+	return redis.NewClient(simple), nil
 }
 
 // config is nil without a table.

@@ -22,46 +22,39 @@ var errEviction = errors.New("locks and tickets may be evicted")
 // checkSettings asks every master whether it may be trusted with locks. An errEviction is the answer that it may not; any
 // other error is no answer. The warnings are about what a restart of Redis would lose.
 func checkSettings(ctx context.Context, client redis.UniversalClient) (warnings []string, err error) {
+	return eachMaster(ctx, client, checkServer)
+}
+
+// eachMaster asks every server that takes writes, those of a Cluster at once, and returns what they say, each once.
+func eachMaster(ctx context.Context, client redis.UniversalClient, ask func(context.Context, *redis.Client) (string, error)) (said []string, err error) {
 	var mu sync.Mutex
-	check := func(ctx context.Context, c *redis.Client) error {
-		warning, err := checkServer(ctx, c)
+	gather := func(ctx context.Context, c *redis.Client) error {
+		one, err := ask(ctx, c)
 		mu.Lock()
 		defer mu.Unlock()
-		if warning != "" && !slices.Contains(warnings, warning) {
-			warnings = append(warnings, warning)
+		if one != "" && !slices.Contains(said, one) {
+			said = append(said, one)
 		}
 		return err
 	}
-	err = eachMaster(ctx, client, check)
-	return warnings, err
-}
-
-// eachMaster asks every server that takes writes, those of a Cluster at once.
-func eachMaster(ctx context.Context, client redis.UniversalClient, ask func(context.Context, *redis.Client) error) error {
 	switch c := client.(type) {
 	case *redis.ClusterClient:
-		return c.ForEachMaster(ctx, ask)
+		err = c.ForEachMaster(ctx, gather)
 	case *redis.Client:
-		return ask(ctx, c)
+		err = gather(ctx, c)
+	default:
+		err = fmt.Errorf("cannot ask the masters through a %T", client)
 	}
-	return fmt.Errorf("cannot ask the masters through a %T", client)
+	return said, err
 }
 
 // serverVersions are those of all masters, each once; none where INFO is forbidden.
 func serverVersions(ctx context.Context, client redis.UniversalClient) []string {
-	var mu sync.Mutex
-	versions := []string{}
-	_ = eachMaster(ctx, client, func(ctx context.Context, c *redis.Client) error {
-		version, err := infoField(ctx, c, "server", "redis_version")
-		mu.Lock()
-		defer mu.Unlock()
-		if err == nil && !slices.Contains(versions, version) {
-			versions = append(versions, version)
-		}
-		return nil // one that does not say keeps no other from saying
+	versions, _ := eachMaster(ctx, client, func(ctx context.Context, c *redis.Client) (string, error) {
+		version, _ := infoField(ctx, c, "server", "redis_version")
+		return version, nil // one that does not say keeps no other from saying
 	})
-	slices.Sort(versions)
-	return versions
+	return append([]string{}, slices.Sorted(slices.Values(versions))...)
 }
 
 // checkServer reads the settings with CONFIG GET, or with INFO where an ACL or a hosted Redis forbids CONFIG.

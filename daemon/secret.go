@@ -14,10 +14,8 @@ import (
 	"github.com/picketd/picket/notifier/channel"
 )
 
-const (
-	maxSecret   = 64 << 10 // bytes
-	maxTemplate = 64 << 10
-)
+// maxNamed is how long a file may be that the configuration names, in bytes.
+const maxNamed = 64 << 10
 
 // packagedCredentials is where picketd.service takes its credentials from: picket_NAME is the file NAME there.
 const packagedCredentials = "/etc/picket/credentials"
@@ -41,30 +39,35 @@ func credentialPath(name string) (string, error) {
 	return filepath.Join(dir, name), nil
 }
 
-// readSecret reads one line without its end. Its errors never hold what it read.
-func readSecret(name string) (string, error) {
-	path, err := credentialPath(name)
-	if err != nil {
-		return "", err
+// readNamed reads a file that the configuration names, at most a byte more than maxNamed of it. what it is stands in errors.
+func readNamed(what, name string) (path string, b []byte, err error) {
+	if path, err = credentialPath(name); err != nil {
+		return "", nil, err
 	}
 	f, err := os.Open(path)
-	if err != nil && name != path && filepath.Dir(path) != packagedCredentials {
-		return "", fmt.Errorf("cannot read the secret: %w; systemd hands over credentials when the service starts: restart it", err)
+	if err == nil {
+		defer f.Close()
+		b, err = io.ReadAll(io.LimitReader(f, maxNamed+1))
 	}
 	if err != nil {
-		return "", fmt.Errorf("cannot read the secret: %w", err)
+		err = fmt.Errorf("cannot read the %s: %w", what, err)
 	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
-	if err != nil {
-		return "", fmt.Errorf("cannot read the secret: %w", err)
-	}
+	return path, b, err
+}
+
+// readSecret reads one line without its end. Its errors never hold what it read.
+func readSecret(name string) (string, error) {
+	path, b, err := readNamed("secret", name)
 	b = bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
 	switch {
+	case err != nil && path != "" && path != name && filepath.Dir(path) != packagedCredentials:
+		return "", fmt.Errorf("%w; systemd hands over credentials when the service starts: restart it", err)
+	case err != nil:
+		return "", err
 	case len(b) == 0:
 		return "", fmt.Errorf("%s is empty: write the secret into it", path)
-	case len(b) > maxSecret:
-		return "", fmt.Errorf("%s is longer than a secret of %d bytes", path, maxSecret)
+	case len(b) > maxNamed:
+		return "", fmt.Errorf("%s is longer than a secret of %d bytes", path, maxNamed)
 	case bytes.ContainsAny(b, "\x00\r\n"):
 		return "", fmt.Errorf("%s has more than one line: write the secret alone", path)
 	}
@@ -88,23 +91,14 @@ func (f files) read(name string, read func(string) (string, error)) (string, err
 }
 
 func readTemplate(name string) (string, error) {
-	path, err := credentialPath(name)
-	if err != nil {
-		return "", err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("cannot read the template: %w", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxTemplate+1))
+	path, b, err := readNamed("template", name)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("cannot read the template: %w", err)
+		return "", err
 	case len(b) == 0:
 		return "", fmt.Errorf("%s is empty: write a template into it, or take the key away", path)
-	case len(b) > maxTemplate:
-		return "", fmt.Errorf("%s is longer than a template of %d bytes", path, maxTemplate)
+	case len(b) > maxNamed:
+		return "", fmt.Errorf("%s is longer than a template of %d bytes", path, maxNamed)
 	}
 	return string(b), nil
 }

@@ -51,7 +51,7 @@ func (c Config) tryState(running int) error {
 		return fmt.Errorf("cannot be looked into: %w", err)
 	case err == nil && ownerOf(file) != ownerOf(info):
 		return fmt.Errorf("%s is of user %s, and its folder of %s, who cannot write it: chown -R %[3]s %s (a daemon that root starts by hand leaves it so)",
-			path, userName(ownerOf(file)), userName(ownerOf(info)), c.StateDir)
+			path, UserName(ownerOf(file)), UserName(ownerOf(info)), c.StateDir)
 	}
 	if pid := outbox.Holder(path); running != 0 && pid != 0 && pid != running {
 		return fmt.Errorf("process %d has %s: each daemon needs a state_dir of its own", pid, path)
@@ -60,7 +60,7 @@ func (c Config) tryState(running int) error {
 		return roomy(c.StateDir) // root asks for another, and leaves no file behind
 	}
 	if err := unix.Access(path, unix.R_OK|unix.W_OK); err != nil && !errors.Is(err, unix.ENOENT) {
-		return fmt.Errorf("user %s cannot write %s: %w", userName(uint32(os.Geteuid())), path, err)
+		return fmt.Errorf("user %s cannot write %s: %w", UserName(uint32(os.Geteuid())), path, err)
 	}
 	return tryWrite(c.StateDir)
 }
@@ -75,7 +75,7 @@ func mayMake(dir string) error {
 		return mayMake(parent)
 	}
 	if err := unix.Access(parent, unix.W_OK|unix.X_OK); err != nil {
-		return fmt.Errorf("cannot make %s: user %s cannot write to %s: %w", dir, userName(uint32(os.Geteuid())), parent, err)
+		return fmt.Errorf("cannot make %s: user %s cannot write to %s: %w", dir, UserName(uint32(os.Geteuid())), parent, err)
 	}
 	return roomy(parent)
 }
@@ -114,7 +114,7 @@ func (c Config) ownState() error {
 	if err != nil || !foreign(info) {
 		return nil //nolint:nilerr // it is made, or the making says what is wrong
 	}
-	name := userName(ownerOf(info))
+	name := UserName(ownerOf(info))
 	return strict.Error{fmt.Sprintf("state_dir: %s is of user %s, who could not write what root leaves there: start the daemon as that user, by systemctl start picketd.service "+
 		"or runuser -u %[2]s -- picket daemon", c.StateDir, name)}
 }

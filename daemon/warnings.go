@@ -128,9 +128,9 @@ func changeable(name string, trusted []uint32) (path, who string) {
 		case mode&0o002 != 0:
 			return path, "every user of this host"
 		case mode&0o020 != 0 && groupOf(info) != "0":
-			return path, "group " + groupName(groupOf(info))
+			return path, "group " + GroupName(groupOf(info))
 		case !slices.Contains(trusted, ownerOf(info)):
-			return path, "user " + userName(ownerOf(info))
+			return path, "user " + UserName(ownerOf(info))
 		case path == "/":
 			return "", ""
 		}
@@ -150,7 +150,7 @@ func readers(name string, agents []string) string {
 	case info.Mode()&0o004 != 0:
 		return "every user of this host"
 	case info.Mode()&0o040 != 0 && slices.Contains(agents, groupOf(info)):
-		return "every agent, for " + groupName(groupOf(info)) + " is the socket's group"
+		return "every agent, for " + GroupName(groupOf(info)) + " is the socket's group"
 	}
 	return ""
 }
@@ -172,7 +172,8 @@ func hasSecret(s string) bool {
 	return u.User != nil
 }
 
-func userName(uid uint32) string {
+// UserName is a user's name, or the number of one who has none.
+func UserName(uid uint32) string {
 	id := strconv.FormatUint(uint64(uid), 10)
 	if u, err := user.LookupId(id); err == nil {
 		return u.Username
@@ -180,7 +181,8 @@ func userName(uid uint32) string {
 	return id
 }
 
-func groupName(gid string) string {
+// GroupName is a group's name, or the number of one that has none.
+func GroupName(gid string) string {
 	if g, err := user.LookupGroupId(gid); err == nil {
 		return g.Name
 	}

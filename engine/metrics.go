@@ -3,7 +3,10 @@
 
 package engine
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
 
 // metrics are the engine's own. None has an asset as a label.
 type metrics struct {
@@ -14,30 +17,23 @@ type metrics struct {
 	renewals *prometheus.CounterVec // result: ok failed taken
 }
 
-func newMetrics(r prometheus.Registerer) (*metrics, error) {
+func newMetrics(r prometheus.Registerer) *metrics {
+	auto := promauto.With(r)
 	m := &metrics{
-		held:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "picket_claims_held", Help: "Claims that are held."}),
-		waiting: prometheus.NewGauge(prometheus.GaugeOpts{Name: "picket_claims_waiting", Help: "Claim calls that wait for a held asset."}),
-		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
+		held:    auto.NewGauge(prometheus.GaugeOpts{Name: "picket_claims_held", Help: "Claims that are held."}),
+		waiting: auto.NewGauge(prometheus.GaugeOpts{Name: "picket_claims_waiting", Help: "Claim calls that wait for a held asset."}),
+		claims: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "picket_claims_total", Help: "Claim calls by result.",
 		}, []string{"result"}),
-		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
+		ended: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "picket_claims_ended_total", Help: "Claims that ended, by reason.",
 		}, []string{"reason"}),
-		renewals: prometheus.NewCounterVec(prometheus.CounterOpts{
+		renewals: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "picket_renewals_total", Help: "Renewals of locks by result.",
 		}, []string{"result"}),
 	}
 	m.begin()
-	if r == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{m.held, m.waiting, m.claims, m.ended, m.renewals} {
-		if err := r.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	return m
 }
 
 // begin has every counter there from the start, at 0: Prometheus sees no increase from nothing to 1.

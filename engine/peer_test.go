@@ -37,11 +37,7 @@ func TestMappedUsersShareOneLimit(t *testing.T) {
 // TestEndedClaimsAreRememberedPerUser: whoever ends many claims forgets its own, and nobody else's.
 func TestEndedClaimsAreRememberedPerUser(t *testing.T) {
 	t.Parallel()
-	m, err := newMetrics(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := newRoster(m.held)
+	r := newRoster(newMetrics(nil).held)
 	end := func(account uint32, id string, now time.Duration) {
 		r.recall(&claim{id: id, owner: account, account: account}, now)
 	}

@@ -36,16 +36,11 @@ func New(c Config) (*Engine, error) {
 	now := func() time.Duration { return e.now() }
 	e.draining, e.drain = context.WithCancelCause(context.Background())
 	e.life, e.end = context.WithCancel(context.Background())
-	var err error
-	if e.metrics, err = newMetrics(c.Registry); err != nil {
-		return nil, err
-	}
-	e.lookout, err = lookout.New(lookout.Config{
+	e.metrics = newMetrics(c.Registry)
+	e.lookout = lookout.New(lookout.Config{
 		Outbox: c.Outbox, Daemon: e.daemon, StateDir: c.StateDir, Now: now, Logger: c.Logger, Registry: c.Registry,
 	})
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	e.store, err = store.New(store.Config{
 		Redis: c.Redis, Urgent: c.Urgent, Prefix: c.Prefix, Host: c.Host, Keep: c.Keep, KeepGrants: c.KeepGrants, Watch: e.lookout,
 		Audit: c.Audit, Logger: c.Logger, Registry: c.Registry,

@@ -4,9 +4,8 @@
 package notifier
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/picketd/picket/outbox"
 )
@@ -18,18 +17,19 @@ type metrics struct {
 }
 
 // newMetrics registers with r, which may be nil, and shows every channel from the start.
-func newMetrics(r prometheus.Registerer, channels []string) (*metrics, error) {
+func newMetrics(r prometheus.Registerer, channels []string) *metrics {
+	auto := promauto.With(r)
 	m := &metrics{
-		results: prometheus.NewCounterVec(prometheus.CounterOpts{
+		results: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "picket_notifications_total",
 			Help: "Attempts to notify by what became of them; pending is a known failure that is tried again.",
 		}, []string{"channel", "result"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		seconds: auto.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "picket_notification_seconds",
 			Help:    "Time from the start of an attempt to its answer.",
 			Buckets: []float64{.005, .02, .1, .5, 1, 2.5, 5, 10, 30, 60},
 		}, []string{"channel"}),
-		open: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		open: auto.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "picket_channel_breaker_open",
 			Help: "Whether the channel's breaker is open (1): only a probe goes out every 10 s.",
 		}, []string{"channel"}),
@@ -41,15 +41,7 @@ func newMetrics(r prometheus.Registerer, channels []string) (*metrics, error) {
 		m.seconds.WithLabelValues(name)
 		m.open.WithLabelValues(name)
 	}
-	if r == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{m.results, m.seconds, m.open} {
-		if err := r.Register(c); err != nil {
-			return nil, fmt.Errorf("cannot register the notifier's metrics: %w", err)
-		}
-	}
-	return m, nil
+	return m
 }
 
 func (m *metrics) breaker(channel string, open bool) {

@@ -67,11 +67,7 @@ func New(c Config) (*Notifier, error) {
 		n.gates[cc.Name] = newGate(ch)
 		n.lanes[cc.Name] = &lane{gate: n.gates[cc.Name], most: ch.Workers, turns: newTurns()}
 	}
-	m, err := newMetrics(c.Registry, slices.Collect(maps.Keys(n.gates)))
-	if err != nil {
-		return nil, err
-	}
-	n.metrics = m
+	n.metrics = newMetrics(c.Registry, slices.Collect(maps.Keys(n.gates)))
 	n.ctx, n.cut = context.WithCancelCause(context.Background())
 	return n, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // metrics are the API's. Labels are those of the table and of codes.go, never of a request's making.
@@ -18,31 +19,24 @@ type metrics struct {
 	seconds  *prometheus.HistogramVec
 }
 
-func newMetrics(r prometheus.Registerer) (*metrics, error) {
+func newMetrics(r prometheus.Registerer) *metrics {
+	auto := promauto.With(r)
 	m := &metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+		requests: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "picket_http_requests_total",
 			Help: "Calls on the socket, by route, method and HTTP status; 499 when the caller left first.",
 		}, []string{"route", "method", "code"}),
-		refusals: prometheus.NewCounterVec(prometheus.CounterOpts{
+		refusals: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "picket_refusals_total",
 			Help: "Calls that were answered with a problem, by its code.",
 		}, []string{"code"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		seconds: auto.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "picket_http_request_seconds",
 			Help:    "How long calls took, waiting included, by route.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 5, 30, 120, 600},
 		}, []string{"route"}),
 	}
-	if r == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{m.requests, m.refusals, m.seconds} {
-		if err := r.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	return m
 }
 
 func (m *metrics) observe(route, method string, code int, took time.Duration) {

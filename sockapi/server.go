@@ -45,10 +45,7 @@ func New(c Config) (*Server, error) {
 	if c.document, err = openAPI(routes, c.Version); err != nil {
 		return nil, fmt.Errorf("cannot make the OpenAPI document: %w", err)
 	}
-	m, err := newMetrics(c.Registry)
-	if err != nil {
-		return nil, fmt.Errorf("cannot register the API's metrics: %w", err)
-	}
+	m := newMetrics(c.Registry)
 	s := &Server{
 		config: c, writer: writer{c.Logger, m}, metrics: m, router: newRouter(routes), limits: newLimits(c.MaxConns, c.MaxConnsPerUID),
 	}

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/picketd/picket/daemon"
 )
 
 // socket looks at the file that agents connect to.
@@ -57,35 +59,19 @@ func whereSocket(ctx context.Context, path string) string {
 
 func ownership(info fs.FileInfo) string {
 	st := info.Sys().(*syscall.Stat_t)
-	return userName(st.Uid) + ":" + groupName(st.Gid)
-}
-
-func userName(uid uint32) string {
-	id := strconv.FormatUint(uint64(uid), 10)
-	if u, err := user.LookupId(id); err == nil {
-		return u.Username
-	}
-	return id
-}
-
-func groupName(gid uint32) string {
-	id := strconv.FormatUint(uint64(gid), 10)
-	if g, err := user.LookupGroupId(id); err == nil {
-		return g.Name
-	}
-	return id
+	return daemon.UserName(st.Uid) + ":" + daemon.GroupName(fmt.Sprint(st.Gid))
 }
 
 // access says why this user was not let in.
 func (v *visit) access(path string) {
-	name := userName(uint32(os.Geteuid()))
+	name := daemon.UserName(uint32(os.Geteuid()))
 	info, err := os.Stat(path)
 	if err != nil {
 		v.wrong("access", "its folder must let this user pass", "%s may not connect: %v", name, err)
 		return
 	}
 	gid := info.Sys().(*syscall.Stat_t).Gid
-	group := groupName(gid)
+	group := daemon.GroupName(fmt.Sprint(gid))
 	right := fmt.Sprintf("usermod -aG %s %s, and log in again", group, name)
 	switch u, err := user.Current(); {
 	case info.Mode()&0o020 == 0:

@@ -51,12 +51,11 @@ type Lookout struct {
 }
 
 // New starts nothing.
-func New(c Config) (*Lookout, error) {
-	m, err := newMetrics(c.Registry)
+func New(c Config) *Lookout {
 	return &Lookout{
-		Pace: defaultPace, c: c, wall: func() time.Time { return time.Now().Round(0) }, metrics: m, alarms: newAlarms(c.Logger),
+		Pace: defaultPace, c: c, wall: func() time.Time { return time.Now().Round(0) }, metrics: newMetrics(c.Registry), alarms: newAlarms(c.Logger),
 		stores: map[string]string{}, servers: map[string]clockTime{},
-	}, err
+	}
 }
 
 // Over says which store it looks at, which has this lookout as its Watch. It comes before all else.

@@ -26,10 +26,7 @@ func on(t *testing.T, c redis.UniversalClient) *Lookout {
 	t.Helper()
 	t.Cleanup(func() { _ = c.Close() })
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	l, err := New(Config{Daemon: &store.Daemon{ID: "d", Run: "r", Host: "h"}, Now: process.Boottime, Logger: log})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := New(Config{Daemon: &store.Daemon{ID: "d", Run: "r", Host: "h"}, Now: process.Boottime, Logger: log})
 	s, err := store.New(store.Config{Redis: c, Urgent: c, Prefix: "picket", Watch: l, Audit: func(audit.Event) {}, Logger: log})
 	if err != nil {
 		t.Fatal(err)

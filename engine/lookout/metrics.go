@@ -3,7 +3,10 @@
 
 package lookout
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
 
 type metrics struct {
 	resets prometheus.Counter
@@ -13,22 +16,23 @@ type metrics struct {
 	full   prometheus.Gauge
 }
 
-func newMetrics(r prometheus.Registerer) (*metrics, error) {
+func newMetrics(r prometheus.Registerer) *metrics {
+	auto := promauto.With(r)
 	m := &metrics{
-		resets: prometheus.NewCounter(prometheus.CounterOpts{
+		resets: auto.NewCounter(prometheus.CounterOpts{
 			Name: "picket_store_resets_total", Help: "Times that Redis was found to have lost its data, or to have gone back to an older state.",
 		}),
-		back: prometheus.NewCounter(prometheus.CounterOpts{
+		back: auto.NewCounter(prometheus.CounterOpts{
 			Name: "picket_tokens_back_total", Help: "Grants that were found with an older token than before.",
 		}),
-		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
+		steps: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "picket_clock_steps_total", Help: "Times that this host's clock, or Redis', was found to have been set.",
 		}, []string{"clock"}),
-		offset: prometheus.NewGauge(prometheus.GaugeOpts{
+		offset: auto.NewGauge(prometheus.GaugeOpts{
 			Name: "picket_redis_clock_offset_seconds",
 			Help: "Redis' clock ahead of this host's; in a Cluster, of the master that is furthest off.",
 		}),
-		full: prometheus.NewGauge(prometheus.GaugeOpts{
+		full: auto.NewGauge(prometheus.GaugeOpts{
 			Name: "picket_redis_full_ratio",
 			Help: "How much of its maxmemory Redis uses, without one of its host's memory; in a Cluster, the master that is fullest. 0: not to be known.",
 		}),
@@ -36,13 +40,5 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	for _, clock := range []string{"host", "redis"} { // Prometheus sees no increase from nothing to 1
 		m.steps.WithLabelValues(clock)
 	}
-	if r == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{m.resets, m.back, m.steps, m.offset, m.full} {
-		if err := r.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	return m
 }
