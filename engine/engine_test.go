@@ -118,10 +118,18 @@ func setup(t *testing.T, args ...string) (*fleet, *redistest.Server) {
 	return &fleet{t, c, "picket"}, server
 }
 
+// A machine that runs tests stands still for seconds now and then, and no claim may be lost by that: these TTLs leave a renewal 5 s
+// and more.
 const (
-	testTTL = 2 * time.Second
-	agent   = 1000 // the uid of all agents here
+	testTTL  = 30 * time.Second
+	shortTTL = 12 * time.Second // for a test that waits for a renewal, or for the end of a TTL
+	agent    = 1000             // the uid of all agents here
 )
+
+// patience is how long a test waits for what must come.
+const patience = 2 * time.Minute
+
+func short(c *Config) { c.TTL = shortTTL }
 
 var channels = []delivery.Channel{
 	{Name: "ops", Type: "webhook", MinSeverity: "info"},
@@ -158,7 +166,7 @@ func (f *fleet) frozen(name string, change ...func(*Config)) *Engine {
 		f.t.Fatal(err)
 	}
 	f.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := e.Stop(ctx); err != nil {
 			f.t.Errorf("cannot stop %s: %v", name, err)

@@ -23,8 +23,8 @@ func TestF28_AWrongGuessCostsAReRunNeverAWrongTicket(t *testing.T) { everywhere(
 func wrongGuess(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a, b := f.host("host-a"), f.host("host-b")
-	ask := waiting(a, "guess", time.Minute)
-	ask.Heartbeat = time.Second
+	ask := waiting(a, "guess", patience)
+	ask.Heartbeat = 8 * time.Second
 	ca, err := a.Claim(t.Context(), ask)
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func wrongGuess(t *testing.T, s *shared) {
 	if _, err := step(t, a, ca.Claim, "online", store.AssetOnline, `{"port":22}`); err != nil {
 		t.Fatal(err)
 	}
-	cb, err := b.Claim(t.Context(), waiting(b, "guess", time.Minute))
+	cb, err := b.Claim(t.Context(), waiting(b, "guess", patience))
 	if err != nil || cb.Ticket.State != store.AssetOnline {
 		t.Fatalf("got %+v, %v", cb, err)
 	}
@@ -115,7 +115,7 @@ func TestF10_ACallerWhoGoesAwayIsGivenNothing(t *testing.T) {
 			if list := a.Claims(0); !left || len(list) != 0 {
 				t.Errorf("left: %v; held are %+v", left, list)
 			}
-			got, err := b.Claim(t.Context(), ClaimRequest{Asset: store.Asset(what), Task: "t", Wait: 10 * time.Second, Heartbeat: time.Minute, Peer: Peer{UID: agent}})
+			got, err := b.Claim(t.Context(), ClaimRequest{Asset: store.Asset(what), Task: "t", Wait: patience, Heartbeat: time.Minute, Peer: Peer{UID: agent}})
 			if err != nil || got.Claim == nil {
 				t.Fatalf("the asset is not free: %v", err)
 			}

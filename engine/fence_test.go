@@ -43,7 +43,7 @@ func frozenWriter(t *testing.T, s *shared) {
 	id := store.ID("web-01.example.com", "w48")
 	ca, _ := claimed(t, a, string(id.Asset), id.Task)
 	stopClock(a)
-	time.Sleep(testTTL + 100*time.Millisecond)
+	letGo(t, a, id.Asset)
 
 	cb, _ := claimed(t, b, string(id.Asset), id.Task)
 	if cb.Token <= ca.Token {
@@ -248,14 +248,14 @@ func counterGoesBack(t *testing.T, s *shared) {
 
 func extendNeverRetakes(t *testing.T, s *shared) {
 	f := s.fleet(t)
-	a, b := f.host("host-a"), f.host("host-b")
+	a, b := f.host("host-a", short), f.host("host-b")
 	ca, _ := claimed(t, a, "retake", "t")
 	letGo(t, a, "retake")
 	cb, _ := claimed(t, b, "retake", "t")
 	if err := b.Release(t.Context(), cb.ID, agent); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(testTTL)
+	deadline := time.Now().Add(patience)
 	for time.Now().Before(deadline) {
 		v, err := a.GetClaim(ca.ID, agent)
 		if err != nil {

@@ -14,14 +14,14 @@ import (
 func TestG7_AClaimAddedWhileItsProcessEndsEndsToo(t *testing.T) {
 	t.Parallel()
 	f, _ := setup(t)
-	ttl := func(c *Config) { c.TTL = 15 * time.Second }
+	ttl := func(c *Config) { c.TTL = testTTL }
 	e, other := f.host("host-a", ttl), f.host("host-b", ttl)
 	pid, kill := child(t)
 	first := byProcess(t, e, "first", pid)
 	held, _ := claimed(t, other, "second", "t")
 	second := make(chan ClaimResult, 1)
 	go func() {
-		r, err := e.Claim(t.Context(), ClaimRequest{Asset: "second", Task: "t", PID: pid, Peer: Peer{PID: pid}, Wait: time.Minute})
+		r, err := e.Claim(t.Context(), ClaimRequest{Asset: "second", Task: "t", PID: pid, Peer: Peer{PID: pid}, Wait: patience})
 		if err != nil {
 			t.Error(err)
 		}

@@ -34,6 +34,7 @@ func givesUp(t *testing.T, s *shared) {
 		t.Errorf("the owner has %s, %v, and may send it alone", got.Origin, err)
 	}
 	deliver(t, next, c.Ticket, "ops", outbox.Sent, outbox.Go)
+	letGo(t, b, c.Ticket.Asset)
 	deliver(t, b, c.Ticket, "pager", outbox.Sent, outbox.Go)
 	if err := next.courier.Sweep(t.Context()); err != nil {
 		t.Fatal(err)

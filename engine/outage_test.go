@@ -55,11 +55,7 @@ func TestF32_CallsEndWhileRedisIsStopped(t *testing.T) {
 	var pending sync.WaitGroup // and no subtests in parallel: those wait for a place among all others
 	for what, call := range calls {
 		pending.Go(func() {
-			limit := 7 * time.Second // 5, and what a busy machine adds
-			if what == "attempt" {
-				limit = 9 * time.Second
-			}
-			wantErr(t, within(t, limit, what, call), store.ErrUnavailable)
+			wantErr(t, within(t, 20*time.Second, what, call), store.ErrUnavailable) // 5, and what a machine that stands still adds
 		})
 	}
 	pending.Wait()
@@ -98,13 +94,13 @@ func TestF3_LaterLocksAreRenewedAfterAnOutage(t *testing.T) {
 	proxy := redistest.Proxy(t, server.Addr())
 	c := client(proxy.Addr())
 	t.Cleanup(func() { _ = c.Close() })
-	e := (&fleet{t, c, "picket"}).host("host-a")
+	e := (&fleet{t, c, "picket"}).host("host-a", short)
 	claimed(t, e, "cut", "t")
 	proxy.Refuse()
-	time.Sleep(testTTL + 200*time.Millisecond)
+	time.Sleep(shortTTL + 200*time.Millisecond)
 	proxy.Restore()
 	k, _ := claimed(t, e, "cut", "t")
-	time.Sleep(2 * testTTL)
+	time.Sleep(shortTTL)
 	if v, err := e.GetClaim(k.ID, agent); err != nil || v.Status != Held {
 		t.Errorf("got %+v, %v", v, err)
 	}
@@ -117,7 +113,7 @@ func TestF3_LaterLocksAreRenewedAfterAnOutage(t *testing.T) {
 func TestF16_AFullMemoryIsSaidClearly(t *testing.T) {
 	t.Parallel()
 	f, server := setup(t)
-	e := f.host("host-a")
+	e := f.host("host-a", short)
 	c, _ := claimed(t, e, "full", "t")
 	direct := server.Client()
 	if err := direct.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
@@ -130,7 +126,7 @@ func TestF16_AFullMemoryIsSaidClearly(t *testing.T) {
 	}
 	_, err = e.Claim(t.Context(), ask("other", "t"))
 	wantErr(t, err, store.ErrUnavailable)
-	time.Sleep(testTTL)
+	time.Sleep(shortTTL)
 	if v, err := e.GetClaim(c.ID, agent); err != nil || v.Status != Held {
 		t.Errorf("got %+v, %v", v, err)
 	}

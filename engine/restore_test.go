@@ -22,13 +22,13 @@ import (
 
 // run starts an engine on a state folder, waits until it has taken up what was left, and returns what stops it. An engine that
 // is stopped frees no lock, as one that is killed.
-func (f *fleet) run(folder string) (*Engine, func()) {
+func (f *fleet) run(folder string, change ...func(*Config)) (*Engine, func()) {
 	f.t.Helper()
-	e := f.frozen("host-a", func(c *Config) { c.StateDir = folder })
+	e := f.frozen("host-a", append(change, func(c *Config) { c.StateDir = folder })...)
 	e.Start()
 	select {
 	case <-e.Restored():
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		f.t.Fatal("claims are not taken up")
 	}
 	return e, func() {
@@ -64,7 +64,7 @@ func TestG1_ClaimsOutliveTheDaemon(t *testing.T) {
 	t.Parallel()
 	f, _ := setup(t)
 	folder := t.TempDir()
-	e, stop := f.run(folder)
+	e, stop := f.run(folder, short)
 	alive, _ := child(t)
 	dead, kill := child(t)
 	stays, ends, beats, taken := byProcess(t, e, "stays", alive), byProcess(t, e, "ends", dead), func() *Claim {
@@ -78,11 +78,11 @@ func TestG1_ClaimsOutliveTheDaemon(t *testing.T) {
 	kill()
 	f.client.Set(t.Context(), e.store.Keys.Lock("taken"), "somebody", time.Minute)
 
-	e, stop = f.run(folder)
+	e, stop = f.run(folder, short)
 	if list := e.Claims(0); len(list) != 2 || list[0].ID != stays.ID || list[0].Token != stays.Token || list[1].ID != beats.ID {
 		t.Errorf("the next run holds %+v", list)
 	}
-	time.Sleep(testTTL + testTTL/2)
+	time.Sleep(shortTTL)
 	if _, err := e.Step(t.Context(), stays.ID, 0, StepRequest{Step: "online", State: store.AssetOnline}); err != nil {
 		t.Errorf("a claim that was taken up again: %v", err)
 	}
@@ -94,8 +94,8 @@ func TestG1_ClaimsOutliveTheDaemon(t *testing.T) {
 		t.Error("the lock of an agent that ended is not freed")
 	}
 	stop()
-	time.Sleep(testTTL + 100*time.Millisecond)
-	e, _ = f.run(folder)
+	time.Sleep(shortTTL + 100*time.Millisecond)
+	e, _ = f.run(folder, short)
 	_, err := e.Heartbeat(t.Context(), stays.ID, 0)
 	wantLost(t, err, ReasonExpired)
 }
@@ -141,28 +141,27 @@ func TestADowntimeIsNotTheAgentsSilence(t *testing.T) {
 	t.Parallel()
 	f, _ := setup(t)
 	folder := t.TempDir()
-	ttl := func(c *Config) { c.TTL, c.StateDir = 20*time.Second, folder }
+	ttl := func(c *Config) { c.TTL, c.StateDir = 10*time.Minute, folder }
 	e := f.host("host-a", ttl)
 	<-e.Restored()
 	r := ask("beats", "t")
-	r.Heartbeat = 3 * time.Second
+	r.Heartbeat = 6 * time.Second
 	got, err := e.Claim(t.Context(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(1500 * time.Millisecond)
+	time.Sleep(3 * time.Second)
 	_ = e.Stop(t.Context())
-	time.Sleep(2500 * time.Millisecond)
+	time.Sleep(4 * time.Second)
 	e = f.host("host-a", ttl)
 	<-e.Restored()
-	time.Sleep(3500 * time.Millisecond) // that it does not serve yet is not the agent's silence either
+	time.Sleep(7 * time.Second) // that it does not serve yet is not the agent's silence either
 	e.Serving()
 	if v, err := e.GetClaim(got.Claim.ID, agent); err != nil || v.Status != Held {
 		t.Fatalf("got %+v, %v", v, err)
 	}
-	// Of its three seconds at least half a second, and no more than two and a half, are left.
-	deadline := time.Now().Add(2500*time.Millisecond + tick)
-	for time.Now().Before(deadline) {
+	// Of its six seconds no more than three are left. Looks are counted, because time in which all stands still is nobody's silence.
+	for range 4500 / 20 {
 		if v, _ := e.GetClaim(got.Claim.ID, agent); v.Reason == ReasonSilent {
 			return
 		}

@@ -24,6 +24,9 @@ func TestALivingDaemonsTicketsAreItsOwn(t *testing.T) { everywhere(t, livingKeep
 
 func TestTheHourlyWalkPutsHintsBackAndFinishes(t *testing.T) { everywhere(t, walks) }
 
+// hurry is a pace for tests. A sign has Every to be written; one that is late, or a stall of Life, starts the wait for Steady anew.
+var hurry = lookout.Pace{Every: time.Second, Life: 5 * time.Second, Steady: 6 * time.Second, Missed: 3 * time.Second}
+
 // hurried makes a daemon's signs fast enough for a test.
 func (f *fleet) hurried(name string, channels ...delivery.Channel) *Engine {
 	return f.hurriedWith(name, func(c *Config) {
@@ -35,16 +38,16 @@ func (f *fleet) hurried(name string, channels ...delivery.Channel) *Engine {
 
 func (f *fleet) hurriedWith(name string, change ...func(*Config)) *Engine {
 	e := f.frozen(name, change...)
-	e.lookout.Pace = lookout.Pace{Every: 100 * time.Millisecond, Life: 2 * time.Second, Steady: 2500 * time.Millisecond, Missed: 2 * time.Second}
+	e.lookout.Pace = hurry
 	e.Start()
 	return e
 }
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(15 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within 15 s", what)
+			t.Fatalf("%s: not within %s", what, patience)
 		}
 	}
 }
@@ -103,6 +106,7 @@ func someChannels(t *testing.T, s *shared) {
 		t.Errorf("owner and hint did not stay: %s, %v", ticket.Owner, err)
 	}
 	deliver(t, b, c.Ticket, "ops", outbox.Sent, outbox.Go)
+	letGo(t, b, c.Ticket.Asset)
 	deliver(t, d, c.Ticket, "pager", outbox.Sent, outbox.Go)
 	if got := state(t, b, c.Ticket); got != store.Finished { // the claim ran out with its daemon
 		t.Errorf("state is %s", got)
@@ -115,7 +119,7 @@ func livingKeepsItsOwn(t *testing.T, s *shared) {
 	c, _ := claimed(t, a, "backing off", "t")
 	in := notified(t, a, c, "ops")
 	eventually(t, "host-b may judge", b.lookout.Steady)
-	time.Sleep(time.Second)
+	time.Sleep(hurry.Missed + 2*hurry.Every)
 	if has(b, c.Ticket, in) {
 		t.Fatal("it was adopted from the living")
 	}
@@ -137,7 +141,7 @@ func livingKeepsItsOwn(t *testing.T, s *shared) {
 	eventually(t, "host-a signs again", func() bool {
 		return a.config.Redis.Exists(t.Context(), a.store.Keys.Host(a.config.Outbox.ID())).Val() == 1
 	})
-	time.Sleep(500 * time.Millisecond)
+	time.Sleep(2 * hurry.Every)
 	if has(b, c.Ticket, in) {
 		t.Error("it was adopted though it only had to sign again")
 	}

@@ -20,7 +20,7 @@ import (
 // than the call asks: until a renewal finds the lock gone, or until the trust has run out.
 func TestG5_AnEndWhoseAnswerWasLostAnswersAsBefore(t *testing.T) {
 	t.Parallel()
-	for name, ttl := range map[string]time.Duration{"found by a renewal": 12 * time.Second, "after the trust has run out": testTTL} {
+	for _, name := range []string{"found by a renewal", "after the trust has run out"} {
 		for _, how := range []string{"finish", "release"} {
 			s := script(how)
 			t.Run(how+" "+name, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestG5_AnEndWhoseAnswerWasLostAnswersAsBefore(t *testing.T) {
 				c := client(proxy.Addr())
 				t.Cleanup(func() { _ = c.Close() })
 				told := &auditLog{}
-				e := (&fleet{t, c, "picket"}).host("host-a", func(c *Config) { c.TTL, c.Audit = ttl, told.add })
+				e := (&fleet{t, c, "picket"}).host("host-a", short, func(c *Config) { c.Audit = told.add })
 				k, _ := claimed(t, e, "x", "t")
 				if _, err := step(t, e, k, "online", store.AssetOffline, ""); err != nil {
 					t.Fatal(err)
@@ -42,9 +42,12 @@ func TestG5_AnEndWhoseAnswerWasLostAnswersAsBefore(t *testing.T) {
 				if err := s.Load(t.Context(), c).Err(); err != nil {
 					t.Fatal(err)
 				}
-				lost := proxy.LoseNextReply(s.Hash())
-				go func() { <-lost; proxy.Refuse() }()
+				gone := proxy.LoseNextReply(s.Hash())
+				go func() { <-gone; proxy.Refuse() }()
 				wantErr(t, end(), store.ErrUnavailable)
+				if name == "after the trust has run out" {
+					eventually(t, name, lost(e, k))
+				}
 				proxy.Restore()
 				eventually(t, "it is known to have ended", func() bool {
 					v, err := e.GetClaim(k.ID, agent)
@@ -61,6 +64,13 @@ func TestG5_AnEndWhoseAnswerWasLostAnswersAsBefore(t *testing.T) {
 	}
 }
 
+func lost(e *Engine, c *Claim) func() bool {
+	return func() bool {
+		v, err := e.GetClaim(c.ID, agent)
+		return err == nil && v.Status == Lost
+	}
+}
+
 // TestAnEndThatDidNotLandIsALoss: no call of the agent's ended the claim, and the audit says so once it is known.
 func TestAnEndThatDidNotLandIsALoss(t *testing.T) {
 	t.Parallel()
@@ -69,10 +79,11 @@ func TestAnEndThatDidNotLandIsALoss(t *testing.T) {
 	c := client(proxy.Addr())
 	t.Cleanup(func() { _ = c.Close() })
 	told := &auditLog{}
-	e := (&fleet{t, c, "picket"}).host("host-a", func(c *Config) { c.Audit = told.add })
+	e := (&fleet{t, c, "picket"}).host("host-a", short, func(c *Config) { c.Audit = told.add })
 	k, _ := claimed(t, e, "x", "t")
 	proxy.Refuse()
 	wantErr(t, e.Release(t.Context(), k.ID, agent), store.ErrUnavailable)
+	eventually(t, "its trust runs out", lost(e, k))
 	proxy.Restore()
 	eventually(t, "it is told to be lost", func() bool {
 		return slices.ContainsFunc(told.moves(), func(s string) bool { return strings.Contains(s, string(audit.Lost)) })
@@ -84,7 +95,7 @@ func TestAnEndThatDidNotLandIsALoss(t *testing.T) {
 func TestAWriteWaitsForReplicas(t *testing.T) {
 	t.Parallel()
 	f, server := setup(t)
-	e := f.host("host-a", func(c *Config) { c.TTL = 15 * time.Second })
+	e := f.host("host-a", func(c *Config) { c.TTL = testTTL })
 	c, _ := claimed(t, e, "x", "t")
 	admin := server.Client()
 	admin.ConfigSet(t.Context(), "min-replicas-to-write", "1")
@@ -98,7 +109,7 @@ func TestAWriteWaitsForReplicas(t *testing.T) {
 func TestNewcomersDoNotPassWhoWaits(t *testing.T) {
 	t.Parallel()
 	f, _ := setup(t)
-	e := f.host("host-a", func(c *Config) { c.TTL = 15 * time.Second })
+	e := f.host("host-a", func(c *Config) { c.TTL = testTTL })
 	first := e.queue.join("x")
 	var held *HeldError
 	if _, err := e.Claim(t.Context(), ask("x", "t")); !errors.As(err, &held) {
@@ -112,7 +123,7 @@ func TestNewcomersDoNotPassWhoWaits(t *testing.T) {
 // before it knows: while it holds the claim for held, or after its trust has run out.
 func TestG5_AnEndWhoseAnswerWasLostAnswersAsBeforeAfterARestart(t *testing.T) {
 	t.Parallel()
-	for name, ttl := range map[string]time.Duration{"held": 30 * time.Second, "lost": testTTL} {
+	for name, ttl := range map[string]time.Duration{"held": testTTL, "lost": shortTTL} {
 		for _, how := range []string{"finish", "release"} {
 			s := script(how)
 			t.Run(how+" "+name, func(t *testing.T) {
@@ -137,14 +148,11 @@ func TestG5_AnEndWhoseAnswerWasLostAnswersAsBeforeAfterARestart(t *testing.T) {
 				if err := s.Load(t.Context(), c).Err(); err != nil {
 					t.Fatal(err)
 				}
-				lost := proxy.LoseNextReply(s.Hash())
-				go func() { <-lost; proxy.Refuse() }()
+				gone := proxy.LoseNextReply(s.Hash())
+				go func() { <-gone; proxy.Refuse() }()
 				wantErr(t, end(), store.ErrUnavailable)
 				if name == "lost" {
-					eventually(t, "its trust runs out", func() bool {
-						v, err := e.GetClaim(k.ID, agent)
-						return err == nil && v.Status == Lost
-					})
+					eventually(t, "its trust runs out", lost(e, k))
 					wantErr(t, end(), store.ErrUnavailable) // it is still not known
 				}
 				_ = e.Stop(t.Context())

@@ -63,7 +63,7 @@ func waiterGetsTurn(t *testing.T, s *shared) {
 				a.config.Redis.Del(context.Background(), a.store.Keys.Lock("wait"))
 			}
 		})
-		r, err := b.Claim(t.Context(), waiting(b, "t", 10*time.Second))
+		r, err := b.Claim(t.Context(), waiting(b, "t", patience))
 		if err != nil || r.Claim == nil {
 			t.Fatalf("hint %v: got %+v, %v", hint, r, err)
 		}
@@ -77,7 +77,7 @@ func waiterGetsTurn(t *testing.T, s *shared) {
 		t.Fatal(err)
 	}
 	time.AfterFunc(200*time.Millisecond, func() { _, _ = a.Finish(context.Background(), c.ID, agent, "") })
-	if r, err := b.Claim(t.Context(), waiting(b, "screen", 10*time.Second)); err != nil || r.Claim != nil || r.Ticket.State != store.Finished {
+	if r, err := b.Claim(t.Context(), waiting(b, "screen", patience)); err != nil || r.Claim != nil || r.Ticket.State != store.Finished {
 		t.Errorf("got %+v, %v", r, err)
 	}
 }
@@ -121,7 +121,7 @@ func firstCome(t *testing.T, s *shared) {
 	order := make(chan string, 5)
 	for _, task := range []string{"1", "2", "3", "4", "5"} {
 		go func() {
-			r, err := e.Claim(context.Background(), waiting(e, task, time.Minute))
+			r, err := e.Claim(context.Background(), waiting(e, task, patience))
 			if err != nil {
 				order <- err.Error()
 				return
@@ -129,7 +129,7 @@ func firstCome(t *testing.T, s *shared) {
 			order <- task
 			_ = e.Release(context.Background(), r.Claim.ID, agent)
 		}()
-		for begun := time.Now(); time.Since(begun) < 5*time.Second; time.Sleep(time.Millisecond) {
+		for begun := time.Now(); time.Since(begun) < patience; time.Sleep(time.Millisecond) {
 			e.queue.mu.Lock()
 			n := len(e.queue.byAsset["wait"])
 			e.queue.mu.Unlock()
@@ -165,12 +165,12 @@ func processExit(t *testing.T, s *shared) {
 		t.Fatal(err)
 	}
 	time.AfterFunc(200*time.Millisecond, func() { _ = child.Process.Kill(); _ = child.Wait() })
-	next, err := b.Claim(t.Context(), waiting(b, "t", 20*time.Second))
+	next, err := b.Claim(t.Context(), waiting(b, "t", patience))
 	if err != nil || next.Claim == nil {
 		t.Fatalf("the waiter got %+v, %v", next, err)
 	}
 	for _, id := range []string{got.Claim.ID, second.Claim.ID} {
-		v, err := a.WatchClaim(t.Context(), id, 0, 10*time.Second)
+		v, err := a.WatchClaim(t.Context(), id, 0, patience)
 		if err != nil || v.Status != Lost || v.Reason != ReasonProcessExit {
 			t.Errorf("got %+v, %v", v, err)
 		}
@@ -187,7 +187,7 @@ func processExit(t *testing.T, s *shared) {
 
 func watchTells(t *testing.T, s *shared) {
 	f := s.fleet(t)
-	a := f.host("host-a")
+	a := f.host("host-a", short)
 	c, _ := claimed(t, a, "watch", "t")
 	v, err := a.WatchClaim(t.Context(), c.ID, agent, time.Minute)
 	if err != nil || v.Status != Held || v.Trusted <= 0 {

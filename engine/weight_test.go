@@ -22,7 +22,7 @@ func TestRenewalsHaveConnectionsOfTheirOwn(t *testing.T) {
 	f, server := setup(t)
 	urgent := client(server.Addr())
 	t.Cleanup(func() { _ = urgent.Close() })
-	e := f.host("one", func(c *Config) { c.Urgent = urgent })
+	e := f.host("one", short, func(c *Config) { c.Urgent = urgent })
 	kept, _ := claimed(t, e, "kept", "t")
 	released, _ := claimed(t, e, "released", "t")
 	busy, done := context.WithCancel(t.Context())
@@ -30,15 +30,15 @@ func TestRenewalsHaveConnectionsOfTheirOwn(t *testing.T) {
 	for range f.client.PoolStats().TotalConns + 1024 { // more than the pool has
 		go func() { f.client.BLPop(busy, 0, "nothing") }()
 	}
-	short, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for f.client.Ping(short).Err() == nil {
+	for f.client.Ping(ctx).Err() == nil {
 		time.Sleep(time.Millisecond)
 	}
-	if short.Err() != nil {
+	if ctx.Err() != nil {
 		t.Fatal("the pool of connections is not full")
 	}
-	time.Sleep(2 * testTTL)
+	time.Sleep(shortTTL)
 	if c, err := e.GetClaim(kept.ID, agent); err != nil || c.Status != Held {
 		t.Errorf("the claim was not renewed: %+v, %v", c, err)
 	}

@@ -91,7 +91,7 @@ func setupOn(t *testing.T, store *outbox.Store, result func(ctx context.Context,
 
 func (w *world) stop() {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := w.Stop(ctx); err != nil {
 		w.t.Errorf("cannot stop: %v", err)
@@ -266,7 +266,7 @@ func (w *world) untilShut(ref outbox.Ref) {
 // eventually waits in real time.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
 		}

@@ -57,7 +57,7 @@ func setup(t *testing.T) *host {
 	audit := &auditLog{}
 	e, err := engine.New(engine.Config{
 		Audit: audit.add,
-		Redis: rdb, Outbox: box, Host: "scan-01", TTL: 5 * time.Second, MaxHold: time.Hour, MaxHoldLimit: 24 * time.Hour,
+		Redis: rdb, Outbox: box, Host: "scan-01", TTL: 30 * time.Second, MaxHold: time.Hour, MaxHoldLimit: 24 * time.Hour,
 		Channels: []delivery.Channel{{Name: "ops", Type: "log"}},
 		Render:   func(string, delivery.Message) ([]byte, error) { return []byte("{}"), nil },
 		Logger:   quiet(),
@@ -67,7 +67,7 @@ func setup(t *testing.T) *host {
 	}
 	e.Start()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := e.Stop(ctx); err != nil {
 			t.Error(err)
@@ -122,7 +122,7 @@ func serve(t *testing.T, c Config) *host {
 	}}
 	h.client = client.New(h.socket)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := h.server.Shutdown(ctx); err != nil {
 			t.Error(err)

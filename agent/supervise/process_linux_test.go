@@ -32,7 +32,7 @@ func TestEndKillsTheGroup(t *testing.T) {
 	t.Parallel()
 	ready := filepath.Join(t.TempDir(), "ready")
 	p := shell(t, `trap "" TERM; sleep 600 & : >`+ready+`; kill -STOP $$; wait; wait`)
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		s, _ := statOf(p.ID())
 		if _, err := os.Stat(ready); err == nil && s.state == 'T' {
 			break
@@ -45,7 +45,7 @@ func TestEndKillsTheGroup(t *testing.T) {
 		t.Errorf("of the group are left %v", left)
 	}
 	p.End(50 * time.Millisecond)
-	if left := p.AwaitAlone(20 * time.Second); len(left) > 0 {
+	if left := p.AwaitAlone(time.Minute); len(left) > 0 {
 		t.Errorf("they outlived the end: %v", left)
 	}
 	if status := p.Reap(); status.Signal() != syscall.SIGKILL {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"testing"
 	"time"
@@ -111,6 +112,48 @@ func TestHeedingGoesRound(t *testing.T) {
 		if next, err = c.Heed(t.Context(), next); err != nil || len(c.current.at) != want {
 			t.Errorf("after round %d %d of %d are confirmed, %v", round, len(c.current.at), many, err)
 		}
+	}
+}
+
+// TestASweepTakesNothingOfAnotherOwner: a hint may outlive the ownership that it was put for.
+func TestASweepTakesNothingOfAnotherOwner(t *testing.T) {
+	t.Parallel()
+	c, raw := alone(t)
+	c.config.Channels = []Channel{{Name: "ops", Type: "webhook"}}
+	c.config.Render = func(string, Message) ([]byte, error) { return []byte("b"), nil }
+	for owner, want := range map[string]int{"another": 0, c.box.ID(): 1} {
+		id := store.ID(store.Asset("of "+owner), "t")
+		ticket := raw.HSet(t.Context(), c.store.Keys.Ticket(id), "asset", string(id.Asset), "task", id.Task, "state", string(store.Notifying), "run", "1", "intent", "in",
+			"intents", "in", "owner", owner, "notification", `{}`, "delivery.ops", "pending", "type.ops", "webhook")
+		if err := errors.Join(ticket.Err(), c.store.AddHint(t.Context(), c.box.ID(), id.String()), c.Sweep(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := c.box.Ticket(id.String()); err != nil || len(all) != want {
+			t.Errorf("of a ticket of %s the outbox has %+v, %v", owner, all, err)
+		}
+	}
+}
+
+// TestASweepTellsANewRunNothingOfTheOld: an intent is open still, with one of its receipts recorded, and the ticket has another.
+func TestASweepTellsANewRunNothingOfTheOld(t *testing.T) {
+	t.Parallel()
+	c, raw := alone(t)
+	id := store.ID("a", "t")
+	stage(t, c, id, "old")
+	ref := outbox.Ref{Ticket: id.String(), ID: "old"}
+	sent := outbox.Outcome{Ref: ref, Asset: "a", Task: "t", Run: 1, Key: id.Key(1), Channel: "ops", Number: 1, Status: outbox.Sent, At: time.Now()}
+	key := c.store.Keys.Ticket(id)
+	ticket := raw.HSet(t.Context(), key, "asset", "a", "task", "t", "state", string(store.Notifying), "run", "2", "intent", "new", "intents", "new",
+		"owner", c.box.ID(), "delivery.ops", "pending", "type.ops", "webhook")
+	if err := errors.Join(c.box.Commit(ref), c.box.Record(sent, time.Now(), false), c.box.Recorded(ref, "ops"), ticket.Err()); err != nil {
+		t.Fatal(err)
+	}
+	before := raw.HGetAll(t.Context(), key).Val()
+	if err := errors.Join(c.store.AddHint(t.Context(), c.box.ID(), id.String()), c.Sweep(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if after := raw.HGetAll(t.Context(), key).Val(); !maps.Equal(before, after) {
+		t.Errorf("the ticket was %v, and is %v", before, after)
 	}
 }
 

@@ -4,7 +4,9 @@
 package delivery
 
 import (
+	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -30,6 +32,53 @@ func TestWhoIsMissedHasTimeToSign(t *testing.T) {
 		}
 		if all, err := c.store.Daemons(t.Context()); err != nil || slices.Contains(all, "gone") != look.known {
 			t.Errorf("after %s the daemons are %q, %v", look.at, all, err)
+		}
+	}
+}
+
+// unsteady is a Trust that is asked often, and is not steady until it is said to be.
+type unsteady struct {
+	trusting
+	asked  atomic.Int64
+	steady atomic.Bool
+}
+
+func (u *unsteady) Steady() bool { u.asked.Add(1); return u.steady.Load() }
+
+func (u *unsteady) Patience() (time.Duration, time.Duration) { return time.Millisecond, 0 }
+
+// TestNobodyIsTakenOverByOneThatIsNotSteady: its own signs may have been missed as those of the others were.
+func TestNobodyIsTakenOverByOneThatIsNotSteady(t *testing.T) {
+	t.Parallel()
+	c, _ := alone(t)
+	trust := &unsteady{}
+	c.config.Trust = trust
+	if err := c.store.KnowDaemon(t.Context(), "gone"); err != nil {
+		t.Fatal(err)
+	}
+	known := func() bool {
+		all, err := c.store.Daemons(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.Contains(all, "gone")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.takeOverLoop(ctx)
+	}()
+	defer func() { stop(); <-ended }()
+	for trust.asked.Load() < 20 {
+		if !known() {
+			t.Fatal("it has taken over from the one that is gone")
+		}
+	}
+	trust.steady.Store(true)
+	for end := time.Now().Add(time.Minute); known(); {
+		if time.Now().After(end) {
+			t.Fatal("one that is steady does not take over")
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (r *exampleReceiver) deliver(key, with, title string) Result {
 	m.Title = title
 	file := write(r.T, with)
 	w := hook(r.T, r.url, func(cc *Config) { cc.SecretFile = file })
-	ctx, cancel := context.WithTimeout(r.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
 	defer cancel()
 	return w.Send(ctx, Delivery{Key: key, Body: []byte(rendered(r.T, w, m))})
 }
@@ -180,7 +180,7 @@ func TestTheExampleReceiverReadsNoEndlessBody(t *testing.T) {
 				r.Fatal(err)
 			}
 			defer c.Close()
-			_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+			_ = c.SetDeadline(time.Now().Add(time.Minute))
 			_, _ = io.WriteString(c, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: "+length+"\r\n\r\n")
 			if answer, err := io.ReadAll(c); err != nil || !strings.HasSuffix(string(answer), "the body is too long") || !strings.Contains(string(answer), " 413 ") {
 				r.Errorf("%s bytes: %q, %v", length, answer, err)
@@ -248,7 +248,7 @@ func startReceiver(t *testing.T, command []string) (url string, stop func()) {
 		_ = cmd.Wait()
 	}
 	t.Cleanup(stop)
-	giveUp := time.AfterFunc(20*time.Second, stop)
+	giveUp := time.AfterFunc(time.Minute, stop)
 	defer giveUp.Stop()
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {

@@ -160,13 +160,13 @@ func TestWhoIsToldLaterWhileOthersHaveIt(t *testing.T) {
 // A server that takes long to look at who connects, or at the mail, is waited for; any other command has the time-out.
 func TestTheTimesOfASlowMailServer(t *testing.T) {
 	t.Parallel()
-	const timeout = 300 * time.Millisecond
+	const timeout = 6 * time.Second
 	for command, want := range map[string]outbox.Status{
 		"greeting": outbox.Sent, ".": outbox.Sent, "DATA": outbox.Pending, "MAIL FROM:<picket@example.com>": outbox.Pending,
 	} {
 		t.Run(command, func(t *testing.T) {
 			t.Parallel()
-			s := newMailServer(t, func(s *mailServer) { s.slow = map[string]time.Duration{command: 4 * timeout} })
+			s := newMailServer(t, func(s *mailServer) { s.slow = map[string]time.Duration{command: 2 * timeout} })
 			m := s.mailer(t, func(cc *Config) { cc.Timeout = strict.Duration(timeout) })
 			if got := sendTo(t, m, time.Minute); got.Status != want {
 				t.Errorf("got %+v, want %s", got, want)

@@ -167,7 +167,7 @@ func TestARobotThatAnswersAByteAtATime(t *testing.T) {
 		trickle(c)
 	})
 	r := aRobot(t, "wecom", func(cc *Config) { cc.URL = url })
-	if got := sendTo(t, r, 300*time.Millisecond); got.Status != outbox.Unknown {
+	if got := sendTo(t, r, 6*time.Second); got.Status != outbox.Unknown {
 		t.Errorf("got %+v", got)
 	}
 }

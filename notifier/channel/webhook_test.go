@@ -168,7 +168,7 @@ func TestKindsOfFailure(t *testing.T) {
 			t.Parallel()
 			timeout := time.Minute
 			if tt.hangs {
-				timeout = 2 * time.Second
+				timeout = 6 * time.Second
 			}
 			w := hook(t, tt.url, func(cc *Config) { cc.Timeout = strict.Duration(timeout) })
 			if got := postWithin(w, timeout); got.Status != tt.want || !strings.Contains(got.Error, tt.says) {
