@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"os/exec"
 	"time"
@@ -32,6 +33,11 @@ type Options struct {
 
 	Log    *slog.Logger // Defaults to slog's
 	Report func(Result) // is told what became of each asset, one at a time. Defaults to nobody
+
+	// ReportAll is told what became of many assets at once, of which there is no more to tell. It may go over them later. Defaults to Report
+	// for each.
+	ReportAll func(iter.Seq[Result])
+
 	Counts func(Counts) // is told whenever they have changed, one at a time. Defaults to nobody
 }
 
@@ -54,6 +60,9 @@ func New(ctx context.Context, c Config, o Options) (*Agent, error) {
 	}
 	if o.Report == nil {
 		o.Report = func(Result) {}
+	}
+	if o.ReportAll == nil {
+		o.ReportAll = func(all iter.Seq[Result]) { all(func(r Result) bool { o.Report(r); return true }) }
 	}
 	if o.Counts == nil {
 		o.Counts = func(Counts) {}

@@ -6,7 +6,6 @@ package agent
 import (
 	"cmp"
 	"context"
-	cryptorand "crypto/rand"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -25,16 +24,22 @@ const (
 // listRun is one run over a list. One goroutine owns it.
 type listRun struct {
 	a        *Agent
+	list     *assets.List
 	counts   Counts
+	todo     []int    // chunks that are not looked at yet, in an order of chance
+	settled  []*chunk // to be looked at for others
+	looking  bool     // at a chunk
 	fresh    []*entry // not tried yet
 	later    []*entry // tried, and to be tried again; the one due first comes first
 	running  int
 	held     int       // of later
 	progress time.Time // when something was last settled or recorded
-	away     bool      // the last claim could not be made
+	away     bool      // the last call could not be made
+	calm     time.Time // nothing new is begun until then
 	ailing   illness   // what is wrong with this host
 	refused  error     // why no asset can be claimed
 	results  chan attempted
+	looks    chan look
 }
 
 // illness is something wrong with this host. While it lasts, one asset at a time is tried, after a pause, to see whether it has passed.
@@ -49,15 +54,23 @@ type illness struct {
 // share it. When stopping closes, running assets finish their step and no others are begun. When ctx is done, what runs is
 // ended at once. It returns when everything is settled, given up or stopped, with Held and Stopped as what is left. The bad
 // lines of the list are reported first and count as failed. The error is a refusal that every asset would get.
-func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, assets []assets.Asset, bad []assets.BadLine) (Counts, error) {
-	r := &listRun{a: a, results: make(chan attempted), progress: time.Now()}
-	r.counts = Counts{Total: len(assets) + len(bad), Failed: len(bad), Began: time.Now()}
-	for _, b := range bad {
+func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, list *assets.List) (Counts, error) {
+	r := &listRun{a: a, list: list, results: make(chan attempted), looks: make(chan look), progress: time.Now()}
+	bad := len(list.Bad) + list.MoreBad
+	r.counts = Counts{Total: list.Len() + bad, Failed: bad, Began: time.Now()}
+	for _, b := range list.Bad {
 		a.options.Report(badResult(b, a.options.Task))
 	}
-	for _, i := range rand.Perm(len(assets)) {
-		r.fresh = append(r.fresh, &entry{asset: assets[i], name: cryptorand.Text(), last: Result{Asset: assets[i].Name, Task: a.options.Task}})
+	if list.MoreBad > 0 {
+		a.options.Log.Error("more lines of the list are no assets than are told one by one", "lines", list.MoreBad)
 	}
+	r.todo = rand.Perm((list.Len() + chunkSize - 1) / chunkSize)
+	noted := make(chan struct{})
+	go func() {
+		defer close(noted)
+		a.note(ctx, list)
+	}()
+	defer func() { <-noted }()
 	stop := stopping
 	for stopped := false; ; {
 		overdue := r.overdue()
@@ -68,10 +81,10 @@ func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, assets []asse
 		r.counts.Ending = stopped
 		r.tell()
 		switch {
-		case r.running > 0:
+		case r.running > 0 || r.looking:
 		case r.refused != nil:
 			return r.counts, r.refused
-		case stopped || len(r.fresh)+len(r.later) == 0 || overdue:
+		case stopped || overdue || len(r.later) == 0 && !r.untried():
 			r.abandon(stopped)
 			return r.counts, nil
 		}
@@ -80,6 +93,8 @@ func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, assets []asse
 		case done := <-r.results:
 			r.takeIn(done)
 			stopped = stopped || r.refused != nil
+		case seen := <-r.looks:
+			r.see(seen)
 		case <-timer.C:
 		case <-a.outage.changed:
 		case <-stop:
@@ -99,10 +114,13 @@ func (r *listRun) begin(ctx context.Context, stopping <-chan struct{}) {
 			return
 		}
 	}
+	r.take(ctx)
 	for ; r.running < most; r.running++ {
 		from := &r.fresh
 		if len(r.later) > 0 && !r.later[0].due.After(now) {
 			from = &r.later
+		} else if now.Before(r.calm) {
+			return
 		}
 		if len(*from) == 0 {
 			return
@@ -119,8 +137,11 @@ func (r *listRun) begin(ctx context.Context, stopping <-chan struct{}) {
 // overdue reports whether nothing is left but what others have, or the daemon is away, or this host is ailing, and nothing has
 // moved for as long as this run is patient.
 func (r *listRun) overdue() bool {
-	return (len(r.fresh) == 0 || r.away || r.ailing.err != nil) && r.patience() <= 0
+	return (!r.untried() || r.away || r.ailing.err != nil) && r.patience() <= 0
 }
+
+// untried reports whether there is something that was not tried yet.
+func (r *listRun) untried() bool { return len(r.fresh)+len(r.todo)+len(r.settled) > 0 || r.looking }
 
 // patience is how long this run still waits for something to move.
 func (r *listRun) patience() time.Duration {
@@ -136,14 +157,18 @@ func (r *listRun) pause(begins bool) time.Duration {
 	if r.ailing.err != nil {
 		most = 1
 	}
-	if !begins || r.running >= most || len(r.fresh)+len(r.later) == 0 {
+	if !begins || r.running >= most {
 		return time.Hour // a result comes first
 	}
-	until := time.Until(r.ailing.next)
-	if len(r.fresh) == 0 {
-		until = max(until, time.Until(r.later[0].due))
+	until := time.Hour
+	if len(r.later) > 0 {
+		until = time.Until(r.later[0].due)
 	}
-	if r.running == 0 {
+	if !r.looking && len(r.fresh)+len(r.todo) > 0 {
+		until = min(until, time.Until(r.calm))
+	}
+	until = max(until, time.Until(r.ailing.next))
+	if r.running == 0 && !r.looking {
 		until = min(until, r.patience())
 	}
 	return max(until, time.Millisecond)
@@ -154,7 +179,9 @@ func (r *listRun) takeIn(done attempted) {
 	r.running--
 	e := done.entry
 	e.last = done.result
-	r.away, e.held = done.away, done.held
+	if r.away, e.held = done.away, done.held; r.away {
+		r.calm = time.Now().Add(awayPause)
+	}
 	if done.forAll != nil {
 		r.refused = done.forAll
 		return
@@ -174,8 +201,8 @@ func (r *listRun) takeIn(done attempted) {
 		}
 	}
 	if !done.again {
-		r.counts.add(done.result)
-		r.a.options.Report(done.result)
+		r.settle(done.result)
+		r.close(e.chunk, done.result)
 		return
 	}
 	delay := again.Backoff(e.tries+1, retryFirst, retryMost)
@@ -191,6 +218,12 @@ func (r *listRun) takeIn(done attempted) {
 	r.later = slices.Insert(r.later, at, e)
 }
 
+// settle counts and reports what became of an asset.
+func (r *listRun) settle(result Result) {
+	r.counts.add(result)
+	r.a.options.Report(result)
+}
+
 // ail notes that this host is ailing, and how long to wait.
 func (r *listRun) ail(err error) {
 	if r.ailing.err == nil {
@@ -203,20 +236,35 @@ func (r *listRun) ail(err error) {
 
 // abandon reports what is left: as stopped, or as held.
 func (r *listRun) abandon(stopped bool) {
-	for _, e := range slices.Concat(r.later, r.fresh) {
+	rest := Result{Outcome: Stopped, Error: errStopping.Error()}
+	if !stopped {
+		rest = Result{Outcome: Held, Error: r.waitsFor()}
+	}
+	left := slices.Concat(r.later, r.fresh)
+	for _, e := range left {
+		if stopped || e.last.Outcome == "" {
+			e.last.Outcome, e.last.Error = rest.Outcome, cmp.Or(e.last.Error, rest.Error)
+		}
 		if stopped {
-			e.last.Outcome, e.last.Error = Stopped, cmp.Or(e.last.Error, errStopping.Error())
 			r.counts.add(e.last)
-		} else if e.last.Outcome == "" {
-			e.last.Outcome, e.last.Error = Held, r.waitsFor()
 		}
 		r.a.options.Report(e.last)
 	}
-	r.later, r.fresh = slices.Concat(r.later, r.fresh), nil
-	if stopped {
-		r.later, r.held = nil, 0
+	untouched := 0
+	for _, n := range r.todo {
+		c := &chunk{number: n}
+		from, to := c.bounds(r.list)
+		r.a.options.ReportAll(r.of(c, slices.Repeat([]bool{true}, to-from), rest))
+		untouched += to - from
+	}
+	if r.later, r.fresh = left, nil; stopped {
+		r.later, r.held, r.counts.Stopped = nil, 0, r.counts.Stopped+untouched
 	}
 	r.tell()
+	if !stopped {
+		r.counts.Later += untouched
+		r.a.options.Counts(r.counts)
+	}
 }
 
 // waitsFor says what kept a run from beginning an asset.

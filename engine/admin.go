@@ -64,6 +64,9 @@ func (e *Engine) Reopen(ctx context.Context, id store.TicketID, by, reason strin
 		if err != nil {
 			return store.Ticket{}, err
 		}
+		if err := e.store.Unmark(ctx, id.Task); err != nil {
+			return store.Ticket{}, err
+		}
 		w, err := e.store.Reopen(ctx, id, e.nobody(id.Asset, by), seen.Hash, reason)
 		switch {
 		case err != nil:
@@ -74,6 +77,9 @@ func (e *Engine) Reopen(ctx context.Context, id store.TicketID, by, reason strin
 			return store.Ticket{}, &store.TransitionError{State: w.State(), Wants: "FINISHED or FAILED"}
 		case w.Code == store.Conflict: // another write came between
 			continue
+		}
+		if err := e.store.Unmark(ctx, id.Task); err != nil {
+			e.log.Warn("a list may pass over a reopened ticket that was reopened late", "asset", id.Asset, "task", id.Task, "error", err)
 		}
 		for _, c := range e.claims.of(id.Asset) {
 			if c.ticket == id {

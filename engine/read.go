@@ -56,6 +56,19 @@ func (e *Engine) States(ctx context.Context, ids []store.TicketID) ([]store.Tick
 	return e.store.States(ctx, ids)
 }
 
+// Chunk reads which of some tickets of one task are not done yet: see store.Chunk.
+func (e *Engine) Chunk(ctx context.Context, task string, of []store.Asset) (store.Chunk, error) {
+	if err := e.weigh(ctx, int64(len(of))<<9); err != nil {
+		return store.Chunk{}, err
+	}
+	return e.store.Chunk(ctx, task, of, e.lookout.Standing())
+}
+
+// NoteList notes a list that is worked on under a task: see store.NoteList.
+func (e *Engine) NoteList(ctx context.Context, task, digest string, total int) (map[string]int, error) {
+	return e.store.NoteList(ctx, task, digest, total)
+}
+
 // History reads a ticket's accepted writes, oldest first, and its refused ones.
 func (e *Engine) History(ctx context.Context, id store.TicketID) (events, refused []store.Event, err error) {
 	events = []store.Event{}

@@ -32,7 +32,7 @@ func TestG11_BadRequestsChangeNothing(t *testing.T) {
 	claim := h.claim("held", "t")
 	h.wants(h.do("POST", claim+"/steps", `{"step":"online","state":"ASSET_ONLINE"}`), http.StatusOK)
 	before := h.snapshot()
-	for _, b := range slices.Concat(badClaims(), badSteps(claim), badOthers(claim), badBodies(claim), badPaths(), badQueries(claim), badIDs()) {
+	for _, b := range slices.Concat(badClaims(), badSteps(claim), badOthers(claim), badBodies(claim), badPaths(), badQueries(claim), badIDs(), badLists()) {
 		t.Run(b.name, func(t *testing.T) {
 			h := *h
 			h.T = t
@@ -341,6 +341,24 @@ func badIDs() (all []bad) {
 	add("no asset", `"ids":["a/t","/t"]`, "body.ids[1]")
 	add("no string", `"ids":["a/t",null]`, "body.ids[1]")
 	add("a task that is none", `"ids":["a/t","b/t","a/t~2"]`, "body.ids[2]")
+	return all
+}
+
+func badLists() (all []bad) {
+	add := func(name, method, path, fields, location string) {
+		all = append(all, bad{name, method, "/v1/tasks/" + path, "{" + fields + "}", client.Invalid, location})
+	}
+	digest := strings.Repeat("0a", 32)
+	add("a list of none", "PUT", "t/lists/"+digest, `"total":0`, "body.total")
+	add("a list of too many", "PUT", "t/lists/"+digest, `"total":1048577`, "body.total")
+	add("a list of which nobody knows how many", "PUT", "t/lists/"+digest, ``, "body.total")
+	add("a short digest", "PUT", "t/lists/0a", `"total":1`, "path.digest")
+	add("a digest in capitals", "PUT", "t/lists/"+strings.ToUpper(digest), `"total":1`, "path.digest")
+	add("a chunk of none", "POST", "t/chunks", `"assets":[]`, "body.assets")
+	add("a chunk of 1,001", "POST", "t/chunks", `"assets":["`+strings.Repeat(`a","`, 1000)+`a"]`, "body.assets")
+	add("a chunk with an asset twice", "POST", "t/chunks", `"assets":["a","a"]`, "body.assets")
+	add("a chunk of numbers", "POST", "t/chunks", `"assets":[1]`, "body.assets")
+	all = append(all, bad{"a chunk with what is no asset", "POST", "/v1/tasks/t/chunks", `{"assets":["a",".."]}`, client.InvalidAsset, "body.assets[1]"})
 	return all
 }
 

@@ -141,5 +141,6 @@ func (c *call) isAdmin() bool { return c.api.isAdmin(c.peer) }
 type params struct {
 	id      string // of a claim
 	channel string // its name
+	digest  string // of a list
 	ticket  store.TicketID
 }

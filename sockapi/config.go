@@ -36,6 +36,8 @@ type Engine interface {
 	Ticket(ctx context.Context, id store.TicketID) (store.Ticket, error)
 	EachEvent(ctx context.Context, id store.TicketID, each func(page []store.Event) error) (refused []store.Event, err error)
 	Tickets(ctx context.Context, q store.TicketQuery) (tickets []store.Ticket, cursor string, err error)
+	Chunk(ctx context.Context, task string, of []store.Asset) (store.Chunk, error)
+	NoteList(ctx context.Context, task, digest string, total int) (map[string]int, error)
 	States(ctx context.Context, ids []store.TicketID) ([]store.TicketState, error)
 	Break(ctx context.Context, a store.Asset, by, reason string) error
 	Force(ctx context.Context, id, by string) error

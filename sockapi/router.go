@@ -121,6 +121,10 @@ func (p *params) set(name, value string) (err error) {
 		}
 	case "{id}":
 		p.id = value
+	case "{digest}":
+		if p.digest = value; !digestForm.MatchString(value) {
+			wrong.add("path.digest", "must be 64 hexadecimal digits, the letters small")
+		}
 	case "{name}":
 		p.channel = value
 	default:

@@ -94,6 +94,20 @@ var routes = []route{
 		refusals: codes{client.StoreUnavailable},
 	},
 	{
+		method: "PUT", path: "/v1/tasks/{task}/lists/{digest}", id: "noteList", access: anyone, reads: true,
+		summary:  "Note that a list of assets is worked on under a task.",
+		handler:  handle(putList),
+		answers:  answers200(client.ListsResponse{}),
+		refusals: codes{client.StoreUnavailable},
+	},
+	{
+		method: "POST", path: "/v1/tasks/{task}/chunks", id: "readChunk", access: anyone, reads: true,
+		summary:  "Read which assets of a part of a list are not done yet under a task.",
+		handler:  handle(postChunk),
+		answers:  answers200(client.ChunkResponse{}),
+		refusals: codes{client.InvalidAsset, client.StoreUnavailable},
+	},
+	{
 		method: "GET", path: "/v1/tickets/{asset}/{task}", id: "getTicket", access: anyone,
 		summary:  "Read a ticket, without a lock.",
 		handler:  handle(getTicket),

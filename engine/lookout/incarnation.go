@@ -6,6 +6,8 @@ package lookout
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -53,4 +55,31 @@ func (l *Lookout) lookAtStores(ctx context.Context, masters []store.Master) erro
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Standing names the data that Redis has, of all masters: it is another when a master lost its data, was restarted, or was followed by a
+// replica, either of which may have an older state. It is as old as the last look, and empty when nobody can tell.
+func (l *Lookout) Standing() string {
+	if stands := l.stands.Load(); stands != nil {
+		return *stands
+	}
+	return ""
+}
+
+// note keeps what Standing says, after a look at the masters that are these runs of a server.
+func (l *Lookout) note(servers []string, err error) {
+	if err != nil || slices.Contains(servers, "") {
+		l.stands.Store(nil)
+		return
+	}
+	slices.Sort(servers)
+	sum := sha256.New()
+	for _, server := range servers {
+		fmt.Fprintln(sum, server)
+	}
+	for _, key := range slices.Sorted(maps.Keys(l.stores)) {
+		fmt.Fprintln(sum, l.stores[key])
+	}
+	stands := hex.EncodeToString(sum.Sum(nil)[:8])
+	l.stands.Store(&stands)
 }

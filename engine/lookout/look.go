@@ -61,12 +61,15 @@ func (l *Lookout) Look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fullest := 0.0
+	fullest, servers := 0.0, []string{}
 	for _, m := range masters {
-		fullest = max(fullest, m.Fullness(ctx))
+		full, run := m.Stands(ctx)
+		fullest, servers = max(fullest, full), append(servers, run)
 	}
 	l.metrics.full.Set(fullest)
-	return errors.Join(l.lookAtClocks(ctx, masters), l.lookAtStores(ctx, masters), l.lookAtWrites(ctx))
+	err = errors.Join(l.lookAtClocks(ctx, masters), l.lookAtStores(ctx, masters), l.lookAtWrites(ctx))
+	l.note(servers, err)
+	return err
 }
 
 // Probe asks each master for a write that changes nothing, so that one which is full, read-only, or closed to this user by an ACL is

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -43,6 +44,7 @@ type Lookout struct {
 	tokens  tokens
 	writes  writes
 	signs   signs
+	stands  atomic.Pointer[string] // what Standing says; nil: nobody can tell
 
 	// What the loop alone uses.
 	stores  map[string]string    // the incarnation last found, by key

@@ -44,6 +44,7 @@ type TicketState struct {
 	State     State
 	Run       int64
 	UpdatedAt time.Time
+	HighRisk  *bool // nil: it was not assessed
 }
 
 // States reads how far tickets are, all in one question. One whose key is damaged is as good as none. Errors: ErrUnavailable, when any of them
@@ -54,15 +55,15 @@ func (s *Store) States(ctx context.Context, ids []TicketID) ([]TicketState, erro
 	answers := make([]*redis.SliceCmd, len(ids))
 	if err := s.listTogether(ctx, func(p redis.Pipeliner) {
 		for i, id := range ids {
-			answers[i] = p.HMGet(ctx, s.Keys.Ticket(id), "state", "run", "updated_at")
+			answers[i] = p.HMGet(ctx, s.Keys.Ticket(id), "state", "run", "updated_at", "high_risk")
 		}
 	}); err != nil {
 		return nil, err
 	}
 	states := make([]TicketState, len(ids))
 	for i, a := range answers {
-		if v := textsOf(a.Val()); len(v) == 3 && v[0] != "" {
-			states[i] = TicketState{State(v[0]), number(v[1]), millis(v[2])}
+		if v := textsOf(a.Val()); len(v) == 4 && v[0] != "" {
+			states[i] = TicketState{State(v[0]), number(v[1]), millis(v[2]), risk(v[3])}
 		}
 	}
 	return states, nil

@@ -41,6 +41,12 @@ func (k Keys) all(id TicketID) []string {
 // Index is the key of the list of all tickets.
 func (k Keys) Index() string { return k.prefix + ":tickets" }
 
+// Lists is the key of the lists that are worked on under a task, and Marks that of the chunks of lists whose tickets are all terminal.
+func (k Keys) Lists(task string) string { return k.prefix + ":lists:{" + task + "}" }
+
+// Marks is beside Lists.
+func (k Keys) Marks(task string) string { return k.prefix + ":marks:{" + task + "}" }
+
 // Undelivered is the key of the tickets that a daemon answers for.
 func (k Keys) Undelivered(daemon string) string { return k.prefix + ":undelivered:" + daemon }
 
@@ -68,3 +74,5 @@ func (k Keys) holder(host string) string { return k.prefix + ":holder:" + host }
 func (k Keys) freed(lock string) (Asset, error) {
 	return DecodeEnc(strings.TrimSuffix(strings.TrimPrefix(lock, k.Assets()), "}:lock"))
 }
+
+func (k Keys) reopening(task string) string { return k.prefix + ":reopening:{" + task + "}" }

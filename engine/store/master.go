@@ -30,30 +30,32 @@ type Master struct {
 // Time is what its clock says.
 func (m Master) Time(ctx context.Context) (time.Time, error) { return m.client.Time(ctx).Result() }
 
-// Fullness is how much of its maxmemory it uses, without one of its host's memory, from 0 to 1 and above; 0 when that cannot be known.
-func (m Master) Fullness(ctx context.Context) float64 {
-	info, err := m.client.Info(ctx, "memory").Result()
+// Stands is how much of its maxmemory it uses, without one of its host's memory, from 0 to 1 and above, and which run of the server it
+// is; 0 and empty when that cannot be known.
+func (m Master) Stands(ctx context.Context) (full float64, run string) {
+	info, err := m.client.Info(ctx).Result()
 	if err != nil {
-		return 0
+		return 0, ""
 	}
-	used, most := infoNumber(info, "used_memory"), infoNumber(info, "maxmemory")
+	run = infoField(info, "run_id")
+	used, most := number(infoField(info, "used_memory")), number(infoField(info, "maxmemory"))
 	if most == 0 {
-		most = infoNumber(info, "total_system_memory")
+		most = number(infoField(info, "total_system_memory"))
 	}
 	if most == 0 {
-		return 0
+		return 0, run
 	}
-	return float64(used) / float64(most)
+	return float64(used) / float64(most), run
 }
 
-// infoNumber is a field of what INFO answered, or 0.
-func infoNumber(info, field string) int64 {
+// infoField is a field of what INFO answered, or empty.
+func infoField(info, field string) string {
 	for line := range strings.Lines(info) {
 		if value, ok := strings.CutPrefix(line, field+":"); ok {
-			return number(strings.TrimSpace(value))
+			return strings.TrimSpace(value)
 		}
 	}
-	return 0
+	return ""
 }
 
 // Masters are those of a Cluster by address, or the one that there is. Errors: Redis' own.

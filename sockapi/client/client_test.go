@@ -88,7 +88,9 @@ func TestRequests(t *testing.T) {
 			_, err := c.Tickets(ctx, TicketQuery{Asset: "a&b", Limit: 5})
 			return err
 		},
-		`POST /v1/tickets/states {"ids":["a/t"]}`: func() error { _, err := c.States(ctx, []string{"a/t"}); return err },
+		`PUT /v1/tasks/t/lists/0f {"total":7}`:     func() error { _, err := c.NoteList(ctx, "t", "0f", 7); return err },
+		`POST /v1/tasks/t/chunks {"assets":["a"]}`: func() error { _, err := c.Chunk(ctx, "t", []string{"a"}); return err },
+		`POST /v1/tickets/states {"ids":["a/t"]}`:  func() error { _, err := c.States(ctx, []string{"a/t"}); return err },
 		`POST /v1/claims/x/steps {"step":"online","state":"ASSET_ONLINE","facts":{"n":12345678901234567,"f":1.0}}`: func() error {
 			_, err := c.Step(ctx, "x", StepRequest{Step: StepOnline, State: StateAssetOnline, Facts: json.RawMessage(`{"n":12345678901234567,"f":1.0}`)})
 			return err

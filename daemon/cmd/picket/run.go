@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/journal"
@@ -123,8 +124,7 @@ func runList(c *cli.Context) (list assets.List, task string, err error) {
 			return list, "", exitf(exitData, "%s is a network: write it into a list, where it stands for its addresses: echo %s | %s --assets - --task %s",
 				asset, asset, c.Command.HelpName, task)
 		}
-		list.Assets = []assets.Asset{{Name: asset}}
-		return list, task, checkTask(task)
+		return assets.One(asset), task, checkTask(task)
 	}
 	if err := takes(c, 0); err != nil {
 		return list, "", err
@@ -141,6 +141,7 @@ func runList(c *cli.Context) (list assets.List, task string, err error) {
 
 // readList reads what --assets names.
 func readList(c *cli.Context) (list assets.List, err error) {
+	usual := debug.SetGCPercent(longListGC)
 	in, file := c.App.Reader, c.String("assets")
 	if file != "-" {
 		f, err := os.Open(file)
@@ -153,8 +154,18 @@ func readList(c *cli.Context) (list assets.List, err error) {
 	if list, err = assets.Read(in); err != nil {
 		return list, exitf(exitData, "%s: %v", file, err)
 	}
+	if list.Len() < longList {
+		debug.SetGCPercent(usual)
+	}
 	return list, nil
 }
+
+// A run over a list of so many assets collects its garbage at this percentage: else garbage would take as much memory as the list, which
+// has no pointers and costs a collection next to nothing.
+const (
+	longList   = 1 << 16
+	longListGC = 25
+)
 
 // checkTask refuses a task that the daemon would refuse for each asset.
 func checkTask(task string) error {
@@ -181,12 +192,12 @@ func runAssets(c *cli.Context, config agent.Config, list assets.List, task strin
 		Client: connect(c), Socket: socket, Task: task,
 		Parallel: c.Int("parallel"), GiveUp: durationOf(c, "give-up"),
 		Again: c.Bool("again"), Heartbeat: durationOf(c, "heartbeat"), MaxHold: durationOf(c, "max-hold"),
-		Log: out.logger(), Report: out.report, Counts: out.counts,
+		Log: out.logger(), Report: out.report, ReportAll: out.reportAll, Counts: out.counts,
 	}
 	var counts agent.Counts
 	a, err := agent.New(ctx, config, options)
 	if err == nil {
-		counts, err = a.Run(ctx, stopping, list.Assets, list.Bad)
+		counts, err = a.Run(ctx, stopping, &list)
 	}
 	if err == nil {
 		out.summary(counts)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"os"
 	"os/signal"
@@ -98,6 +99,25 @@ func (o *runOutput) report(r agent.Result) {
 	case o.single, r.Outcome == agent.Failed, r.Outcome == agent.Done && !r.Skipped:
 		o.say(runLine(r))
 	}
+}
+
+// reportAll prints the results of assets of which nothing more is to be told. They are made when they are printed.
+func (o *runOutput) reportAll(all iter.Seq[agent.Result]) {
+	for r := range all {
+		o.lists.add(r)
+	}
+	if !o.json {
+		return
+	}
+	o.hide()
+	o.print(func() error {
+		for r := range all {
+			if err := printJSON(o.c.App.Writer, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // say prints a line for people.

@@ -62,7 +62,10 @@ func (s *reasons) add(r agent.Result) {
 	if *s == nil {
 		*s = reasons{}
 	}
-	text := regexp.MustCompile(`\b`+regexp.QuoteMeta(r.Asset)+`\b`).ReplaceAllLiteralString(r.Error, "ASSET")
+	text := r.Error
+	if strings.Contains(text, r.Asset) {
+		text = regexp.MustCompile(`\b`+regexp.QuoteMeta(r.Asset)+`\b`).ReplaceAllLiteralString(text, "ASSET")
+	}
 	key := varies.ReplaceAllString(text, "$1")
 	one := (*s)[key]
 	if one == nil {

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"time"
+)
+
+var (
+	chunkScript  = newScript("chunk")
+	markScript   = newScript("mark")
+	unmarkScript = newScript("unmark")
+)
+
+const (
+	marksMost = 1 << 14 // of a task: four of the longest lists. What is beyond is read each time
+	listsMost = 64      // of a task
+
+	// For how long after its marks were taken away a ticket may still be reopened: far longer than the call takes. It is for a daemon
+	// that dies between the two.
+	reopenWithin = 30 * time.Second
+)
+
+// Chunk is what is known of some tickets of one task. Its lists are places among those that were asked for.
+type Chunk struct {
+	Open     []int // there is no ticket, or it is not terminal
+	Failed   []int
+	HighRisk []int // terminal ones
+
+	// What this holds for: it is another when a ticket of the task was reopened, or Redis lost data. Empty when nobody can tell.
+	Basis string
+}
+
+// mark is what is kept of a chunk whose tickets are all terminal.
+type mark struct {
+	Standing string `json:"standing"` // of Redis' data, when the tickets were read
+	Oldest   int64  `json:"oldest"`   // when the first of them was written last, ms
+	Failed   []int  `json:"failed,omitempty"`
+	HighRisk []int  `json:"high_risk,omitempty"`
+}
+
+// Chunk reads which of some tickets of one task are not done yet. When none is open, that is marked, and whoever asks for the same
+// tickets next, in the same order, is answered from the mark. standing names the data that Redis has; a mark that was made on other
+// data counts for nothing. With none there are no marks. Errors: ErrUnavailable.
+func (s *Store) Chunk(ctx context.Context, task string, of []Asset, standing string) (Chunk, error) {
+	digest := sha256.New()
+	ids := make([]TicketID, len(of))
+	for i, a := range of {
+		digest.Write([]byte(a + "\n"))
+		ids[i] = ID(a, task)
+	}
+	field, epoch := hex.EncodeToString(digest.Sum(nil)[:16]), ""
+	if standing != "" { // read before the tickets are
+		var known mark
+		var age time.Duration
+		var err error
+		if epoch, known, age, err = s.marked(ctx, task, field); err != nil {
+			return Chunk{}, err
+		}
+		if known.Standing == standing && age < s.c.Keep { // else the first of its tickets is gone
+			return Chunk{[]int{}, known.Failed, known.HighRisk, basis(epoch, standing)}, nil
+		}
+	}
+	states, err := s.States(ctx, ids)
+	if err != nil {
+		return Chunk{}, err
+	}
+	c, oldest := Chunk{Open: []int{}, Basis: basis(epoch, standing)}, states[0].UpdatedAt
+	for i, t := range states {
+		switch {
+		case t.State != Finished && t.State != Failed:
+			c.Open = append(c.Open, i)
+			continue
+		case t.State == Failed:
+			c.Failed = append(c.Failed, i)
+		}
+		if t.HighRisk != nil && *t.HighRisk {
+			c.HighRisk = append(c.HighRisk, i)
+		}
+		if t.UpdatedAt.Before(oldest) {
+			oldest = t.UpdatedAt
+		}
+	}
+	if len(c.Open) == 0 && c.Basis != "" {
+		m, _ := json.Marshal(mark{standing, oldest.UnixMilli(), c.Failed, c.HighRisk})
+		// A mark that is not made costs others a reading.
+		_ = markScript.Run(ctx, s.c.Redis, []string{s.Keys.Marks(task)}, field, epoch, m, s.c.Keep.Milliseconds(), marksMost).Err()
+	}
+	return c, nil
+}
+
+// marked returns the epoch of a task's marks, empty when nothing may be marked, the mark of a chunk, and how long ago the first of its
+// tickets was written last.
+func (s *Store) marked(ctx context.Context, task, field string) (epoch string, known mark, age time.Duration, err error) {
+	v, err := chunkScript.Run(ctx, s.c.Redis, []string{s.Keys.Marks(task), s.Keys.reopening(task)}, field, rand.Text(), s.c.Keep.Milliseconds()).StringSlice()
+	if err != nil {
+		return "", mark{}, 0, Unavailable(err)
+	}
+	if json.Unmarshal([]byte(v[1]), &known) != nil {
+		known = mark{}
+	}
+	return v[0], known, time.Duration(number(v[2])-known.Oldest) * time.Millisecond, nil
+}
+
+// basis is short for what an answer rests on.
+func basis(epoch, standing string) string {
+	if epoch == "" || standing == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(epoch + "/" + standing))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Unmark takes a task's marks away: before a ticket of it is reopened, so that none is left if this daemon dies, and after it, so that
+// none rests on what was read before. Errors: ErrUnavailable.
+func (s *Store) Unmark(ctx context.Context, task string) error {
+	return unavailableOrNil(unmarkScript.Run(ctx, s.c.Redis, []string{s.Keys.Marks(task), s.Keys.reopening(task)}, reopenWithin.Milliseconds()).Err())
+}
+
+// NoteList notes that a list with that digest and so many assets is worked on under a task. Errors: ErrUnavailable.
+func (s *Store) NoteList(ctx context.Context, task, digest string, total int) (lists map[string]int, err error) {
+	key := s.Keys.Lists(task)
+	noted, err := s.c.Redis.HGetAll(ctx, key).Result()
+	if err != nil {
+		return nil, Unavailable(err)
+	}
+	if _, known := noted[digest]; known || len(noted) < listsMost {
+		if err := s.c.Redis.HSet(ctx, key, digest, total).Err(); err != nil {
+			return nil, Unavailable(err)
+		}
+		noted[digest] = strconv.Itoa(total)
+	}
+	lists = map[string]int{}
+	for digest, total := range noted {
+		lists[digest] = int(number(total))
+	}
+	return lists, unavailableOrNil(s.c.Redis.PExpire(ctx, key, s.c.Keep).Err())
+}
