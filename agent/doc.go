@@ -45,7 +45,10 @@
 //	such program, no descriptors, no disk   after 5 minutes of that, or after --give-up; the assets are free for other hosts
 //	the run is to end (TERM, INT, HUP)      what runs is finished and recorded, a high risk is told; nothing else is begun. An
 //	                                        asset that waits for its next try is stopped, not failed
-//	the same list on several hosts          each goes through it in an order of chance; each asset is done once
+//	the same list on several hosts          each takes chunks of it in an order of chance; each asset is done once, and what is done
+//	                                        is passed over, 256 assets with one call
+//	a host of a list dies, or stands still  the others do what it left: nobody owns a chunk
+//	a ticket is reopened                    its chunk is looked at again by whoever comes next, and so is all when Redis lost data
 //
 // What a command has started in process groups of its own, and what is left of its group when this process is killed by
 // force, is not ended with it; a service manager that ends the whole control group does that.

@@ -16,6 +16,7 @@
 //	Release Break …       release.go    the ends of claims
 //	Attempt Outcome       attempt.go    one channel of a notification
 //	Resolve Retry Reopen  decide.go     what administrators say, and Own, who answers for a ticket
+//	Chunk Unmark          chunk.go      which parts of a list are done
 //	Sign                  sign.go       a daemon's sign of life
 //
 // What scripts publish Ear hears (ear.go).
