@@ -47,7 +47,7 @@ func (a *Agent) attempt(ctx context.Context, stopping <-chan struct{}, e *entry)
 	start := time.Now()
 	done = attempted{entry: e, result: Result{Asset: e.asset.Name, Task: a.options.Task}}
 	r := &done.result
-	got, err := a.claimAsset(ctx, e.asset.Name, e.name)
+	got, sent, err := a.claimAsset(ctx, e.asset.Name, e.name)
 	if err != nil {
 		p, refused := errors.AsType[*client.Problem](err)
 		if done.held = refused && p.Code == client.LockHeld; done.held && p.Holder != nil {
@@ -75,7 +75,7 @@ func (a *Agent) attempt(ctx context.Context, stopping <-chan struct{}, e *entry)
 	log := a.options.Log.With("asset", got.Claim.Asset, "task", got.Claim.Task, "token", got.Claim.Token)
 	j := &job{a: a, claim: *got.Claim, stopping: stopping, log: log}
 	j.take(got.Ticket, got.Next)
-	if j.lease, err = lease.Hold(ctx, a.client, j.claim, a.options.Heartbeat); err != nil {
+	if j.lease, err = lease.Hold(ctx, a.client, j.claim, sent, a.options.Heartbeat); err != nil {
 		err = blame(err)
 	} else {
 		err = j.advance()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/picketd/picket/agent/again"
 	"github.com/picketd/picket/agent/lease"
+	"github.com/picketd/picket/engine/process"
 	"github.com/picketd/picket/sockapi/client"
 
 	"github.com/picketd/picket/agent/plain"
@@ -56,17 +57,18 @@ func (a *Agent) follow(ctx context.Context, call func(context.Context) error) er
 
 // claimAsset asks for an asset. From a container, where the daemon cannot tell who a pid is, the heartbeat alone is the sign
 // of life; and a life of the claim that nobody has asked for is no reason to be refused. request names it, in all tries for the asset.
-func (a *Agent) claimAsset(ctx context.Context, asset, request string) (client.ClaimResponse, error) {
+// sent is when the call that was answered was sent, on CLOCK_BOOTTIME.
+func (a *Agent) claimAsset(ctx context.Context, asset, request string) (got client.ClaimResponse, sent time.Duration, err error) {
 	r := client.ClaimRequest{
 		Asset: asset, Task: a.options.Task, Flow: a.config.Flow, PID: os.Getpid(), Heartbeat: a.options.Heartbeat.String(),
 		MaxHold: cmp.Or(a.options.MaxHold, a.config.longest()).String(), Request: request,
 	}
-	var got client.ClaimResponse
 	claim := func(ctx context.Context) (err error) {
+		sent = process.Boottime()
 		got, err = a.client.Claim(ctx, r)
 		return err
 	}
-	err := a.call(ctx, claim)
+	err = a.call(ctx, claim)
 	for {
 		switch {
 		case r.PID != 0 && client.Refuses(err, "body.pid"):
@@ -74,7 +76,7 @@ func (a *Agent) claimAsset(ctx context.Context, asset, request string) (client.C
 		case r.MaxHold != "" && a.options.MaxHold == 0 && client.Refuses(err, "body.max_hold"):
 			r.MaxHold = ""
 		default:
-			return got, err
+			return got, sent, err
 		}
 		err = a.call(ctx, claim)
 	}

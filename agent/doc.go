@@ -16,7 +16,7 @@
 // # The claim
 //
 // Each asset is worked on under a claim of its own, which lives as long as this process and its heartbeat. The trust in it ends
-// at a deadline on CLOCK_BOOTTIME, counted from when the last watch call was sent (see lease.Watch). At the deadline, or when the
+// at a deadline on CLOCK_BOOTTIME, counted from when the call was sent that last told of it (see lease.Hold, Watch). At the deadline, or when the
 // daemon says that the claim is lost, the running command's process group gets TERM, and KILL after two thirds of the margin
 // between the end of trust and the end of the lock: before anybody else can hold it.
 //

@@ -42,14 +42,20 @@ func (l *Lease) Lost() bool {
 	return ok
 }
 
-// firstLook bounds the call that tells when the trust in a new claim ends.
-const firstLook = 5 * time.Second
+const (
+	firstLook = 5 * time.Second        // bounds the call that tells when the trust in a new claim ends
+	watchFrom = 100 * time.Millisecond // work that is done by then is not watched: that would cost it more than its writes
+)
 
-// Hold begins a lease. A sign of life goes out three times in a heartbeat.
-func Hold(parent context.Context, cl *client.Client, claim client.Claim, heartbeat time.Duration) (*Lease, error) {
-	ctx, cancel := context.WithTimeout(parent, firstLook)
-	first := Look(ctx, cl, claim.ID, 0) // the answer to a claim does not tell when the trust began
-	cancel()
+// Hold begins a lease on a claim that was answered to a call sent at a moment of CLOCK_BOOTTIME. A sign of life goes out three times in
+// a heartbeat.
+func Hold(parent context.Context, cl *client.Client, claim client.Claim, sent, heartbeat time.Duration) (*Lease, error) {
+	first := Sight{Trust: claim.TrustSince(sent)}
+	if claim.Status != client.StatusHeld || first.Trust.Until-process.Boottime() < time.Duration(claim.TrustedMS)*time.Millisecond/2 { // the answer took long
+		ctx, cancel := context.WithTimeout(parent, firstLook)
+		first = Look(ctx, cl, claim.ID, 0)
+		cancel()
+	}
 	switch {
 	case first.Lost != "":
 		return nil, &LostError{Reason: first.Lost}
@@ -64,7 +70,13 @@ func Hold(parent context.Context, cl *client.Client, claim client.Claim, heartbe
 	l.Expect(0)
 	l.ctx, l.cancel = context.WithCancelCause(parent)
 	sights := make(chan Sight)
-	l.ended.Go(func() { Watch(l.ctx, cl, claim.ID, first.Trust.Until, sights) })
+	l.ended.Go(func() {
+		select {
+		case <-time.After(watchFrom):
+			Watch(l.ctx, cl, claim.ID, first.Trust.Until, sights)
+		case <-l.ctx.Done():
+		}
+	})
 	l.ended.Go(func() {
 		defer alarm.Stop()
 		l.attend(alarm, first.Trust, sights)
