@@ -36,7 +36,7 @@ var arrows = map[string][]string{
 	"engine/delivery":        {"agent/again", "agent/plain", "audit", "engine/store", "outbox"},
 	"engine/lookout":         {"engine/store", "outbox"}, // of the outbox only that it is not to be used
 	"engine/process":         {},
-	"engine/store":           {"agent/again", "agent/plain", "audit", "outbox"}, // of the outbox the statuses, and what is asked and told about attempts
+	"engine/store":           {"agent/again", "agent/assets", "agent/plain", "audit", "outbox"}, // of assets how they are named; of the outbox the statuses, and what is asked and told about attempts
 	"engine/redistest":       {},
 	"outbox":                 {},
 	"notifier":               {"agent/again", "agent/plain", "agent/strict", "notifier/channel", "outbox"},

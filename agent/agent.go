@@ -55,9 +55,7 @@ type Agent struct {
 // ErrConfig, or of the daemon, which must answer.
 func New(ctx context.Context, c Config, o Options) (*Agent, error) {
 	o.Parallel, o.Heartbeat = cmp.Or(o.Parallel, 4), cmp.Or(o.Heartbeat, 30*time.Second)
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
+	o.Log = cmp.Or(o.Log, slog.Default())
 	if o.Report == nil {
 		o.Report = func(Result) {}
 	}

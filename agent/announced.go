@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"text/template"
@@ -51,9 +52,7 @@ func fittingText(t *template.Template, v announced) (string, error) {
 			text += fmt.Sprintf("\n… and %d more", left)
 		}
 		if len(text) <= maxText || n == 0 {
-			if text == "" {
-				text = v.Because
-			}
+			text = cmp.Or(text, v.Because)
 			return plain.Cut(text, maxText), nil
 		}
 		n = min(n-1, n*maxText/len(text)+1)

@@ -4,7 +4,6 @@
 package agent
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"text/template"
@@ -27,26 +26,15 @@ type plan struct {
 
 // checker collects problems; lines tells which keys stand in the file, and is nil when there is none.
 type checker struct {
-	lines    map[string]int
-	problems []strict.Problem
-}
-
-func (k *checker) problem(key, format string, args ...any) {
-	k.problems = append(k.problems, strict.Problem{Key: key, Message: fmt.Sprintf(format, args...)})
-}
-
-// demand notes a problem with key unless ok.
-func (k *checker) demand(ok bool, key, format string, args ...any) {
-	if !ok {
-		k.problem(key, format, args...)
-	}
+	strict.Problems
+	lines map[string]int
 }
 
 // alone demands that none of the keys stands beside another one of its table.
 func (k *checker) alone(table, beside string, keys ...string) {
 	for _, key := range keys {
 		_, stands := k.lines[table+"."+key]
-		k.demand(!stands, table+"."+key, "says nothing beside %s: take one of the two away", beside)
+		k.Demand(!stands, table+"."+key, "says nothing beside %s: take one of the two away", beside)
 	}
 }
 
@@ -54,7 +42,7 @@ func (k *checker) alone(table, beside string, keys ...string) {
 func (c Config) compile(lines map[string]int) (*plan, []strict.Problem) {
 	k := &checker{lines: lines}
 	p := &plan{}
-	k.demand(c.Flow == client.FlowAssetInference, "flow", "is not known: the only flow is %q", client.FlowAssetInference)
+	k.Demand(c.Flow == client.FlowAssetInference, "flow", "is not known: the only flow is %q", client.FlowAssetInference)
 	c.compileOnline(k, p)
 	c.compileVuln(k, p)
 	c.compileIntel(k, p)
@@ -67,8 +55,8 @@ func (c Config) compile(lines map[string]int) (*plan, []strict.Problem) {
 	n := c.Notification
 	p.title = k.notice("notification.title", n.Title)
 	p.text = k.notice("notification.text", n.Text)
-	k.demand(slices.Contains(client.Severities(), n.Severity), "notification.severity", "must be one of %s", strings.Join(client.Severities(), ", "))
-	return p, k.problems
+	k.Demand(slices.Contains(client.Severities(), n.Severity), "notification.severity", "must be one of %s", strings.Join(client.Severities(), ", "))
+	return p, k.Problems
 }
 
 func (c Config) compileOnline(k *checker, p *plan) {
@@ -78,12 +66,12 @@ func (c Config) compileOnline(k *checker, p *plan) {
 		return
 	}
 	for _, port := range s.TCP {
-		k.demand(port >= 1 && port <= 65535, "step.online.tcp", "%d is no port: write 1 to 65535", port)
+		k.Demand(port >= 1 && port <= 65535, "step.online.tcp", "%d is no port: write 1 to 65535", port)
 	}
-	k.demand(len(s.TCP) > 0 || s.ICMP, "step.online.tcp", "has no port, and icmp is not on: nothing would tell whether an asset is online")
-	k.demand(len(s.TCP) <= 64, "step.online.tcp", "has %d ports: write 64 at most", len(s.TCP))
-	k.demand(time.Duration(s.Timeout) >= reach.LeastAsked, "step.online.timeout", "is %s: a machine that is there may need %s to answer", s.Timeout, strict.Duration(reach.LeastAsked))
-	k.demand(s.Refused == reach.RefusedOffline || s.Refused == reach.RefusedOnline, "step.online.refused", "must be %q or %q", reach.RefusedOffline, reach.RefusedOnline)
+	k.Demand(len(s.TCP) > 0 || s.ICMP, "step.online.tcp", "has no port, and icmp is not on: nothing would tell whether an asset is online")
+	k.Demand(len(s.TCP) <= 64, "step.online.tcp", "has %d ports: write 64 at most", len(s.TCP))
+	k.Demand(time.Duration(s.Timeout) >= reach.LeastAsked, "step.online.timeout", "is %s: a machine that is there may need %s to answer", s.Timeout, strict.Duration(reach.LeastAsked))
+	k.Demand(s.Refused == reach.RefusedOffline || s.Refused == reach.RefusedOnline, "step.online.refused", "must be %q or %q", reach.RefusedOffline, reach.RefusedOnline)
 }
 
 // vulnTable is the table of the only step without a default.
@@ -97,10 +85,10 @@ func (c Config) compileVuln(k *checker, p *plan) {
 	} else if s.File != "" {
 		p.file = k.file("step.vuln.file", s.File)
 	} else if _, stands := k.lines["step.vuln.command"]; !stands {
-		k.problem(vulnTable, `needs command, such as ["nuclei", "-u", "{{.Asset}}", "-jsonl", "-silent"], or file: it is the only step without a default`)
+		k.Demand(false, vulnTable, `needs command, such as ["nuclei", "-u", "{{.Asset}}", "-jsonl", "-silent"], or file: it is the only step without a default`)
 	}
 	if formats := findings.Formats(); s.Parse != "" && !slices.Contains(formats, s.Parse) {
-		k.problem("step.vuln.parse", "is not known: %s", strict.Suggest(s.Parse, formats))
+		k.Demand(false, "step.vuln.parse", "is not known: %s", strict.Suggest(s.Parse, formats))
 	}
 }
 
@@ -111,7 +99,7 @@ func (c Config) compileIntel(k *checker, p *plan) {
 	} else if s.KEV == "" && s.EPSS == "" {
 		for _, key := range []string{"when", "max_age"} {
 			_, stands := k.lines["step.intel."+key]
-			k.demand(!stands, "step.intel."+key, "says nothing without kev, epss or command: give one of them, or take it away")
+			k.Demand(!stands, "step.intel."+key, "says nothing without kev, epss or command: give one of them, or take it away")
 		}
 	}
 	if s.When != "" {
@@ -126,22 +114,22 @@ func (c Config) hasIntel() bool {
 
 // step checks what every step has; it returns the step's command, if there is one.
 func (k *checker) step(key string, s StepConfig) *command {
-	k.demand(s.Retries >= 0 && s.Retries <= 100, key+".retries", "is %d: write 0 to 100", s.Retries)
+	k.Demand(s.Retries >= 0 && s.Retries <= 100, key+".retries", "is %d: write 0 to 100", s.Retries)
 	for _, code := range s.OKExit {
-		k.demand(code >= 0 && code <= 255, key+".ok_exit", "%d is no exit code: write 0 to 255", code)
+		k.Demand(code >= 0 && code <= 255, key+".ok_exit", "%d is no exit code: write 0 to 255", code)
 	}
 	if _, stands := k.lines[key+".ok_exit"]; stands {
-		k.demand(len(s.OKExit) > 0, key+".ok_exit", "is empty: no end of the command would be good")
-		k.demand(len(s.Command) > 0, key+".ok_exit", "says nothing without command: take it away")
+		k.Demand(len(s.OKExit) > 0, key+".ok_exit", "is empty: no end of the command would be good")
+		k.Demand(len(s.Command) > 0, key+".ok_exit", "says nothing without command: take it away")
 	}
 	if len(s.Command) == 0 {
 		_, stands := k.lines[key+".command"]
-		k.demand(!stands, key+".command", `is empty: write a program and its arguments, such as ["nmap", "-oX", "-", "--", "{{.Asset}}"]`)
+		k.Demand(!stands, key+".command", `is empty: write a program and its arguments, such as ["nmap", "-oX", "-", "--", "{{.Asset}}"]`)
 		return nil
 	}
 	c, err := newCommand(s.Command)
 	if err != nil {
-		k.problem(key+".command", "%v", err)
+		k.Demand(false, key+".command", "%v", err)
 		return nil
 	}
 	return c
@@ -150,28 +138,28 @@ func (k *checker) step(key string, s StepConfig) *command {
 func (k *checker) file(key, text string) *filePath {
 	f, err := newFilePath(text)
 	if err != nil {
-		k.problem(key, "%v", err)
+		k.Demand(false, key, "%v", err)
 		return f
 	}
 	one, err := f.fill(values{Asset: "a", Task: "t"})
 	other, err2 := f.fill(values{Asset: "b", Task: "t"})
-	k.demand(err != nil || err2 != nil || one != other, key, "has no {{.Asset}}: every asset would have the same report")
+	k.Demand(err != nil || err2 != nil || one != other, key, "has no {{.Asset}}: every asset would have the same report")
 	return f
 }
 
 func (k *checker) condition(key, text string, withIntel bool) *verdict.Condition {
 	c, err := verdict.NewCondition(text, withIntel)
 	if err != nil {
-		k.problem(key, "%v", err)
+		k.Demand(false, key, "%v", err)
 	}
 	return c
 }
 
 func (k *checker) notice(key, text string) *template.Template {
-	k.demand(strings.TrimSpace(text) != "", key, "is empty: write a template, or take the key away for the default")
+	k.Demand(strings.TrimSpace(text) != "", key, "is empty: write a template, or take the key away for the default")
 	t, err := newText(text)
 	if err != nil {
-		k.problem(key, "%v", err)
+		k.Demand(false, key, "%v", err)
 	}
 	return t
 }

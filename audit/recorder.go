@@ -4,6 +4,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -99,9 +100,7 @@ func (a *Recorder) tick(now time.Time) {
 }
 
 func (a *Recorder) putLocked(e Event, lost []span) {
-	if e.Host == "" {
-		e.Host = a.host
-	}
+	e.Host = cmp.Or(e.Host, a.host)
 	a.seq++
 	a.records.Inc()
 	if !a.full {

@@ -4,6 +4,7 @@
 package daemon
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strings"
@@ -117,12 +118,9 @@ type Channel = channel.Config
 func DefaultConfig() Config {
 	host, _ := os.Hostname() // an empty one is told by Validate
 	state, _, _ := strings.Cut(os.Getenv("STATE_DIRECTORY"), ":")
-	if state == "" {
-		state = "/var/lib/picket"
-	}
 	return Config{
 		Host:       host,
-		StateDir:   state,
+		StateDir:   cmp.Or(state, "/var/lib/picket"),
 		AdminGroup: "picket-admin",
 		Socket:     SocketConfig{Path: "/run/picket/picket.sock", Mode: "0660", Group: "picket"},
 		Redis:      RedisConfig{Addrs: []string{"127.0.0.1:6379"}, Mode: Standalone, Prefix: "picket"},

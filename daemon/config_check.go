@@ -35,9 +35,9 @@ var (
 func (c Config) Validate() error { return strict.Located("", nil, c.check(checker{})) }
 
 func (c Config) check(k checker) []problem {
-	k.demand(c.Host != "" && len(c.Host) <= 256 && !strings.ContainsFunc(c.Host, unicode.IsControl), "host",
+	k.Demand(c.Host != "" && len(c.Host) <= 256 && !strings.ContainsFunc(c.Host, unicode.IsControl), "host",
 		"must be a name of 1 to 256 bytes without control characters")
-	k.demand(filepath.IsAbs(c.StateDir), "state_dir", "must be an absolute path")
+	k.Demand(filepath.IsAbs(c.StateDir), "state_dir", "must be an absolute path")
 	k.group("admin_group", c.AdminGroup, c.adminGroupSet)
 	c.Socket.check(&k)
 	c.Redis.check(&k)
@@ -46,29 +46,29 @@ func (c Config) check(k checker) []problem {
 	for i, ch := range c.Channels {
 		at := fmt.Sprintf("channel[%d].", i)
 		for _, p := range ch.Check(files{k.staleCredentials}) {
-			k.problems = append(k.problems, problem{Key: at + p.Key, Message: p.Message})
+			k.Problems = append(k.Problems, problem{Key: at + p.Key, Message: p.Message})
 		}
 		for _, name := range ch.Flows {
 			_, err := store.LookupFlow(name)
-			k.demand(err == nil && name != "", at+"flows", "%q is not a known flow: write \"asset-inference\"", name)
+			k.Demand(err == nil && name != "", at+"flows", "%q is not a known flow: write \"asset-inference\"", name)
 		}
 		if first, twice := names[ch.Name]; twice {
-			k.demand(false, at+"name", "%q is the name of channel[%d] too: each needs a name of its own", ch.Name, first)
+			k.Demand(false, at+"name", "%q is the name of channel[%d] too: each needs a name of its own", ch.Name, first)
 		}
 		names[ch.Name] = i
 	}
-	return k.problems
+	return k.Problems
 }
 
 func (s SocketConfig) check(k *checker) {
-	k.demand(filepath.IsAbs(s.Path) && len(s.Path) <= maxSocketPath && len(filepath.Dir(s.Path)) <= maxSocketDir, "socket.path",
+	k.Demand(filepath.IsAbs(s.Path) && len(s.Path) <= maxSocketPath && len(filepath.Dir(s.Path)) <= maxSocketDir, "socket.path",
 		"must be an absolute path of at most %d bytes, %d of them its folder", maxSocketPath, maxSocketDir)
 	mode, err := s.mode()
 	if err != nil {
-		k.demand(false, "socket.mode", "is not a mode: write an octal string such as \"0660\"")
+		k.Demand(false, "socket.mode", "is not a mode: write an octal string such as \"0660\"")
 	} else {
-		k.demand(mode&0o002 == 0, "socket.mode", "lets every user of the host connect: take writing from others, as in \"0660\"")
-		k.demand(mode&0o600 == 0o600, "socket.mode", "locks the daemon's own user out: write at least \"0600\"")
+		k.Demand(mode&0o002 == 0, "socket.mode", "lets every user of the host connect: take writing from others, as in \"0660\"")
+		k.Demand(mode&0o600 == 0o600, "socket.mode", "locks the daemon's own user out: write at least \"0600\"")
 	}
 	k.group("socket.group", s.Group, s.groupSet)
 }
@@ -85,53 +85,46 @@ func (s SocketConfig) mode() (os.FileMode, error) {
 func (k *checker) group(key, name string, set bool) {
 	if set && name != "" {
 		_, err := user.LookupGroup(name)
-		k.demand(err == nil, key, "there is no group %q: make it (groupadd --system %s), or name another", name, name)
+		k.Demand(err == nil, key, "there is no group %q: make it (groupadd --system %s), or name another", name, name)
 	}
 }
 
 func (c Config) checkTimes(k *checker) {
 	limit := time.Duration(c.Claims.MaxHoldLimit)
 	k.between("lock.ttl", c.Lock.TTL, time.Second, 10*time.Minute)
-	k.demand(limit >= time.Second, "claims.max_hold_limit", "is %s: write at least 1s", c.Claims.MaxHoldLimit)
-	k.demand(time.Duration(c.Claims.MaxHold) >= time.Second && c.Claims.MaxHold <= c.Claims.MaxHoldLimit, "claims.max_hold",
+	k.Demand(limit >= time.Second, "claims.max_hold_limit", "is %s: write at least 1s", c.Claims.MaxHoldLimit)
+	k.Demand(time.Duration(c.Claims.MaxHold) >= time.Second && c.Claims.MaxHold <= c.Claims.MaxHoldLimit, "claims.max_hold",
 		"is %s: write 1s to %s, which is claims.max_hold_limit", c.Claims.MaxHold, c.Claims.MaxHoldLimit)
-	k.demand(c.Claims.MaxPerUID >= 1, "claims.max_per_uid", "is %d: write 1 or more", c.Claims.MaxPerUID)
+	k.Demand(c.Claims.MaxPerUID >= 1, "claims.max_per_uid", "is %d: write 1 or more", c.Claims.MaxPerUID)
 
-	k.demand(time.Duration(c.Tickets.Keep) >= limit+spareLife, "tickets.keep",
+	k.Demand(time.Duration(c.Tickets.Keep) >= limit+spareLife, "tickets.keep",
 		"is %s: write at least %s, which is claims.max_hold_limit and an hour", c.Tickets.Keep, Duration(limit+spareLife))
-	k.demand(time.Duration(c.Tickets.KeepGrants) >= limit+spareLife, "tickets.keep_grants",
+	k.Demand(time.Duration(c.Tickets.KeepGrants) >= limit+spareLife, "tickets.keep_grants",
 		"is %s: write at least %s, which is claims.max_hold_limit and an hour", c.Tickets.KeepGrants, Duration(limit+spareLife))
 
-	k.demand(c.Outbox.MaxSizeMiB >= 1 && c.Outbox.MaxSizeMiB <= 1<<20, "outbox.max_size_mib", "is %d: write 1 to %d", c.Outbox.MaxSizeMiB, 1<<20)
-	k.demand(time.Duration(c.Outbox.RetryFirst) >= 10*time.Millisecond, "outbox.retry_first", "is %s: write at least 10ms", c.Outbox.RetryFirst)
-	k.demand(c.Outbox.RetryMax >= c.Outbox.RetryFirst, "outbox.retry_max",
+	k.Demand(c.Outbox.MaxSizeMiB >= 1 && c.Outbox.MaxSizeMiB <= 1<<20, "outbox.max_size_mib", "is %d: write 1 to %d", c.Outbox.MaxSizeMiB, 1<<20)
+	k.Demand(time.Duration(c.Outbox.RetryFirst) >= 10*time.Millisecond, "outbox.retry_first", "is %s: write at least 10ms", c.Outbox.RetryFirst)
+	k.Demand(c.Outbox.RetryMax >= c.Outbox.RetryFirst, "outbox.retry_max",
 		"is %s: write at least %s, which is outbox.retry_first", c.Outbox.RetryMax, c.Outbox.RetryFirst)
-	k.demand(c.Outbox.GiveUp >= c.Outbox.RetryMax, "outbox.give_up",
+	k.Demand(c.Outbox.GiveUp >= c.Outbox.RetryMax, "outbox.give_up",
 		"is %s: write at least %s, which is outbox.retry_max", c.Outbox.GiveUp, c.Outbox.RetryMax)
-	k.demand(c.Outbox.GiveUp < c.Tickets.Keep, "outbox.give_up",
+	k.Demand(c.Outbox.GiveUp < c.Tickets.Keep, "outbox.give_up",
 		"is %s: write less than %s, which is tickets.keep, or tickets would be gone before their notifications are given up", c.Outbox.GiveUp, c.Tickets.Keep)
 }
 
 // checker collects problems.
 type checker struct {
+	strict.Problems
 	staleCredentials bool // those of an earlier start are here, if any
-	problems         []problem
-}
-
-// demand notes a problem with key unless ok.
-func (k *checker) demand(ok bool, key, format string, args ...any) {
-	if !ok {
-		k.problems = append(k.problems, problem{Key: key, Message: fmt.Sprintf(format, args...)})
-	}
 }
 
 // readable demands that reading the files called names went without err, but for stale credentials.
 func (k *checker) readable(err error, key string, names ...string) {
 	stale := k.staleCredentials && !slices.ContainsFunc(names, filepath.IsAbs)
-	k.demand(stale || err == nil, key, "%v", err)
+	k.Demand(stale || err == nil, key, "%v", err)
 }
 
 // between demands that a duration is within its limits.
 func (k *checker) between(key string, d Duration, low, high time.Duration) {
-	k.demand(time.Duration(d) >= low && time.Duration(d) <= high, key, "is %s: write %s to %s", d, Duration(low), Duration(high))
+	k.Demand(time.Duration(d) >= low && time.Duration(d) <= high, key, "is %s: write %s to %s", d, Duration(low), Duration(high))
 }

@@ -4,6 +4,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,10 +65,7 @@ const socketEvery = 5 * time.Second
 // servedPaths are those of the listeners. One of systemd's that cannot be seen from here is not looked after.
 func servedPaths(listeners []net.Listener, own string) (paths []servedPath) {
 	for _, l := range listeners {
-		path := own // its listener has the name that it was bound by
-		if path == "" {
-			path = l.Addr().String()
-		}
+		path := cmp.Or(own, l.Addr().String()) // the listener of our own has the name that it was bound by
 		if made, err := os.Lstat(path); err == nil && made.Mode().Type() == fs.ModeSocket && !strings.HasPrefix(path, "@") {
 			paths = append(paths, servedPath{path, made})
 		}

@@ -18,36 +18,36 @@ import (
 
 func (r RedisConfig) check(k *checker) {
 	known := slices.Contains([]string{Standalone, Sentinel, Cluster}, r.Mode)
-	k.demand(known, "redis.mode", "%q is not known: write standalone, sentinel or cluster", r.Mode)
-	k.demand(len(r.Addrs) > 0, "redis.addrs", "is empty: write host:port or unix:///path")
+	k.Demand(known, "redis.mode", "%q is not known: write standalone, sentinel or cluster", r.Mode)
+	k.Demand(len(r.Addrs) > 0, "redis.addrs", "is empty: write host:port or unix:///path")
 	for i, addr := range r.Addrs {
 		if err := checkAddr(addr, r.Mode); err != nil {
-			k.demand(false, "redis.addrs", "%q %v", withoutSecrets(addr), err)
+			k.Demand(false, "redis.addrs", "%q %v", withoutSecrets(addr), err)
 		}
-		k.demand(slices.Index(r.Addrs, addr) == i, "redis.addrs", "%q stands there twice", withoutSecrets(addr))
+		k.Demand(slices.Index(r.Addrs, addr) == i, "redis.addrs", "%q stands there twice", withoutSecrets(addr))
 	}
-	k.demand(r.Mode != Standalone || len(r.Addrs) <= 1, "redis.addrs",
+	k.Demand(r.Mode != Standalone || len(r.Addrs) <= 1, "redis.addrs",
 		"has %d addresses, but redis.mode is standalone: write one, or set redis.mode to sentinel or cluster", len(r.Addrs))
-	k.demand(r.Mode != Sentinel || r.Master != "", "redis.master", "is missing: write the name under which the Sentinels know the master")
-	k.demand(r.Mode == Sentinel || !known || r.Master == "", "redis.master", "is for redis.mode = \"sentinel\" only: take it away")
-	k.demand(r.Mode == Sentinel || !known || r.Sentinel == RedisLogin{}, "redis.sentinel", "is for redis.mode = \"sentinel\" only: take it away")
-	k.demand(r.DB >= 0, "redis.db", "is %d: write 0 or more", r.DB)
-	k.demand(r.Mode != Cluster || r.DB == 0, "redis.db", "is %d, but a cluster has database 0 only: take it away", r.DB)
-	k.demand(prefixForm.MatchString(r.Prefix), "redis.prefix", "must be 1 to 64 of A-Z a-z 0-9 . _ : -")
+	k.Demand(r.Mode != Sentinel || r.Master != "", "redis.master", "is missing: write the name under which the Sentinels know the master")
+	k.Demand(r.Mode == Sentinel || !known || r.Master == "", "redis.master", "is for redis.mode = \"sentinel\" only: take it away")
+	k.Demand(r.Mode == Sentinel || !known || r.Sentinel == RedisLogin{}, "redis.sentinel", "is for redis.mode = \"sentinel\" only: take it away")
+	k.Demand(r.DB >= 0, "redis.db", "is %d: write 0 or more", r.DB)
+	k.Demand(r.Mode != Cluster || r.DB == 0, "redis.db", "is %d, but a cluster has database 0 only: take it away", r.DB)
+	k.Demand(prefixForm.MatchString(r.Prefix), "redis.prefix", "must be 1 to 64 of A-Z a-z 0-9 . _ : -")
 	RedisLogin{r.Username, r.PasswordFile}.check(k, "redis.")
 	if r.Mode == Sentinel {
 		r.Sentinel.check(k, "redis.sentinel.")
 	}
 	if r.TLS != nil {
 		socket := slices.ContainsFunc(r.Addrs, func(addr string) bool { return strings.HasPrefix(addr, "unix://") })
-		k.demand(!socket, "redis.tls", "does not go with a Unix socket, which never leaves this host: take it away, or write host:port into redis.addrs")
+		k.Demand(!socket, "redis.tls", "does not go with a Unix socket, which never leaves this host: take it away, or write host:port into redis.addrs")
 		r.TLS.check(k)
 	}
 }
 
 func (l RedisLogin) check(k *checker, at string) {
 	if l.PasswordFile == "" {
-		k.demand(l.Username == "", at+"password_file", "is missing: %susername is not used without it", at)
+		k.Demand(l.Username == "", at+"password_file", "is missing: %susername is not used without it", at)
 		return
 	}
 	_, err := readSecret(l.PasswordFile)
@@ -87,7 +87,7 @@ func checkAddr(addr, mode string) error {
 }
 
 func (t TLSConfig) check(k *checker) {
-	k.demand((t.CertFile == "") == (t.KeyFile == ""), "redis.tls.cert_file", "cert_file and key_file go together: write both, or neither")
+	k.Demand((t.CertFile == "") == (t.KeyFile == ""), "redis.tls.cert_file", "cert_file and key_file go together: write both, or neither")
 	if t.CAFile != "" {
 		_, err := t.authorities()
 		k.readable(err, "redis.tls.ca_file", t.CAFile)

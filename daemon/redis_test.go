@@ -62,8 +62,8 @@ func TestEveryModeOfRedisConnects(t *testing.T) {
 			c := setup(t)
 			c.Prefix = "picket"
 			var k checker
-			if c.check(&k); len(k.problems) > 0 {
-				t.Fatal(k.problems)
+			if c.check(&k); len(k.Problems) > 0 {
+				t.Fatal(k.Problems)
 			}
 			client, err := c.client()
 			if err != nil {

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -57,9 +58,7 @@ func (c *Config) setDefaults() {
 	if c.Audit == nil {
 		c.Audit = func(audit.Event) {}
 	}
-	if c.Urgent == nil {
-		c.Urgent = c.Redis
-	}
+	c.Urgent = cmp.Or(c.Urgent, c.Redis)
 	if c.Weigh == nil {
 		c.Weigh = func(context.Context, int64) error { return nil }
 	}
@@ -69,28 +68,13 @@ func (c *Config) setDefaults() {
 	if c.Gate == nil {
 		c.Gate = func() error { return nil }
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	if c.Prefix == "" {
-		c.Prefix = "picket"
-	}
-	if c.MaxPerUID == 0 {
-		c.MaxPerUID = 10_000
-	}
-	for _, d := range []struct {
-		at    *time.Duration
-		value time.Duration
-	}{
-		{&c.TTL, DefaultTTL},
-		{&c.MaxHold, time.Hour},
-		{&c.MaxHoldLimit, 24 * time.Hour},
-		{&c.Keep, 720 * time.Hour},
-		{&c.KeepGrants, 2160 * time.Hour},
-		{&c.ProgressEvery, time.Minute},
-	} {
-		if *d.at == 0 {
-			*d.at = d.value
-		}
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.Prefix = cmp.Or(c.Prefix, "picket")
+	c.MaxPerUID = cmp.Or(c.MaxPerUID, 10_000)
+	c.TTL = cmp.Or(c.TTL, DefaultTTL)
+	c.MaxHold = cmp.Or(c.MaxHold, time.Hour)
+	c.MaxHoldLimit = cmp.Or(c.MaxHoldLimit, 24*time.Hour)
+	c.Keep = cmp.Or(c.Keep, 720*time.Hour)
+	c.KeepGrants = cmp.Or(c.KeepGrants, 2160*time.Hour)
+	c.ProgressEvery = cmp.Or(c.ProgressEvery, time.Minute)
 }

@@ -36,12 +36,8 @@ func New(c Config) (*Notifier, error) {
 		return nil, fmt.Errorf("retry_first (%v) must be positive, and no longer than retry_max (%v) and give_up (%v)",
 			c.RetryFirst, c.RetryMax, c.GiveUp)
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	if c.Version == "" {
-		c.Version = "dev"
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	c.Version = cmp.Or(c.Version, "dev")
 	n := &Notifier{
 		Config: c,
 		box:    c.Outbox,

@@ -5,6 +5,7 @@ package outbox
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -69,18 +70,10 @@ const (
 // Open opens or makes the outbox at path (mode 0600). ErrLocked names the process that has it when it can be told. With
 // ErrDamaged the file is left as it is; SetAside makes room for a new one.
 func Open(path string, o Options) (s *Store, err error) {
-	if o.MaxSize <= 0 {
-		o.MaxSize = DefaultMaxSize
-	}
-	if o.LockTimeout <= 0 {
-		o.LockTimeout = DefaultLockTimeout
-	}
-	if o.KeepReceipt <= 0 {
-		o.KeepReceipt = DefaultKeepReceipt
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.MaxSize = cmp.Or(max(o.MaxSize, 0), DefaultMaxSize)
+	o.LockTimeout = cmp.Or(max(o.LockTimeout, 0), DefaultLockTimeout)
+	o.KeepReceipt = cmp.Or(max(o.KeepReceipt, 0), DefaultKeepReceipt)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	s = &Store{
 		path:    path,
 		log:     o.Logger,

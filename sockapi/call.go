@@ -26,6 +26,7 @@ type call struct {
 	peer    engine.Peer
 	conn    *conn // nil in tests without one
 	free    bool  // its route is
+	list    bool  // its route is
 	unread  bool  // the body has not been read to its end
 	params
 	told audit.Event // what a handler knows of a write, for its record if it is refused

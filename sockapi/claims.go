@@ -50,9 +50,6 @@ type besideClaim struct {
 }
 
 func listClaims(c *call, _, _ noInput) (answer, error) {
-	if err := Weigh(c.request.Context(), listWeight); err != nil {
-		return answer{}, err
-	}
 	claims := c.api.Engine.Claims(c.peer.Owner())
 	list := client.ClaimList{Claims: make([]client.Claim, len(claims))}
 	for i, one := range claims {

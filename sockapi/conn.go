@@ -159,7 +159,7 @@ func (c *conn) Close() error {
 	c.once.Do(func() {
 		closeProcess(c.peer)
 		c.limits.leave(c.who)
-		c.limits.depart()
+		c.limits.open.Add(-1)
 	})
 	return err
 }

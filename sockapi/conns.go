@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/picketd/picket/agent/again"
@@ -36,10 +37,10 @@ func newListener(ln net.Listener, l *limits, log *slog.Logger) *listener {
 // never ends Accept, and nobody waits in the kernel's queue behind one.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
-		l.limits.arrive()
+		l.limits.open.Add(1)
 		raw, err := l.Listener.Accept()
 		if err != nil {
-			l.limits.depart()
+			l.limits.open.Add(-1)
 			return nil, err
 		}
 		c, err := l.admit(raw)
@@ -48,7 +49,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		l.refused.tell(l.log, err)
 		_ = raw.Close()
-		l.limits.depart()
+		l.limits.open.Add(-1)
 	}
 }
 
@@ -145,9 +146,10 @@ type limits struct {
 	all, perUser int
 	trusted      func(engine.Peer) bool // root and admins, who have as many slots of their own
 
-	mu    sync.Mutex
-	open  int // all, with those that are about to be accepted
-	users int // of those who are not trusted
+	open atomic.Int64 // connections: all, with those that are about to be accepted
+
+	mu    sync.Mutex // guards what follows
+	users int        // of those who are not trusted
 	byWho map[party]int
 }
 
@@ -156,24 +158,6 @@ func newLimits(all, perUser int) *limits {
 		all: all, perUser: perUser, byWho: make(map[party]int),
 		trusted: func(p engine.Peer) bool { return p.UID == 0 && !p.Foreign },
 	}
-}
-
-// arrive counts a connection before it is accepted, depart when it is closed or there is none.
-func (l *limits) arrive() { l.count(1) }
-
-func (l *limits) depart() { l.count(-1) }
-
-func (l *limits) count(n int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.open += n
-}
-
-// empty reports whether no connection is open or about to be accepted.
-func (l *limits) empty() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.open == 0
 }
 
 // enter gives a party a slot, if it may have another.

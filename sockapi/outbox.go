@@ -48,9 +48,6 @@ func searches(status string) []search {
 }
 
 func listIntents(c *call, q outboxQuery, _ noInput) (answer, error) {
-	if err := Weigh(c.request.Context(), listWeight); err != nil {
-		return answer{}, err
-	}
 	ctx, cancel := context.WithTimeout(c.request.Context(), askLimit)
 	defer cancel()
 	var found []outbox.Intent

@@ -4,6 +4,7 @@
 package sockapi
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -56,10 +57,7 @@ func newRouter(table []route) router {
 // find returns the route of a request and the values of its path's parameters; with an error, the route that was meant, or nil. The header Allow goes with
 // METHOD_NOT_ALLOWED.
 func (r router) find(req *http.Request, header http.Header) (*route, params, error) {
-	path := req.URL.RawPath // as it was sent, where that differs from the usual encoding
-	if path == "" {
-		path = req.URL.EscapedPath()
-	}
+	path := cmp.Or(req.URL.RawPath, req.URL.EscapedPath()) // as it was sent, also where that differs from the usual encoding
 	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	for i, s := range segments {
 		if s == "." || s == ".." || s == "" && i < len(segments)-1 {
@@ -163,6 +161,7 @@ type route struct {
 	access  access
 	handler
 	free     bool          // it asks nobody, and needs no turn
+	list     bool          // how long its answer is shows only when it is made: see listWeight
 	reads    bool          // it writes nothing, though it is no GET
 	answers  map[int][]any // by status: a value of the type that is answered as JSON, or a mediaType
 	refusals codes         // those of this call alone; codes lists all
@@ -210,9 +209,7 @@ func (c *call) refused(r *route, p *client.Problem) {
 	if a.Asset == "" {
 		a.Asset, a.Task = string(c.ticket.Asset), c.ticket.Task
 	}
-	if a.Channel == "" {
-		a.Channel = c.channel
-	}
+	a.Channel = cmp.Or(a.Channel, c.channel)
 	if c.id != "" { // whose claim it is does not matter here
 		if claim, err := c.api.Engine.GetClaim(c.id, 0); err == nil {
 			a.Asset, a.Task, a.Token = string(claim.Ticket.Asset), claim.Ticket.Task, claim.Token

@@ -22,7 +22,7 @@ var routes = []route{
 		refusals: codes{client.InvalidAsset, client.InvalidTask, client.UnknownFlow, client.Forbidden, client.FlowMismatch, client.LockHeld, client.TooManyClaims, client.ClaimLost, client.StoreUnavailable, client.Draining},
 	},
 	{
-		method: "GET", path: "/v1/claims", id: "listClaims", access: anyone,
+		method: "GET", path: "/v1/claims", id: "listClaims", access: anyone, list: true,
 		summary: "List the caller's held claims, for root everybody's.",
 		handler: handle(listClaims),
 		answers: answers200(client.ClaimList{}),
@@ -136,7 +136,7 @@ var routes = []route{
 		refusals: codes{client.StoreUnavailable},
 	},
 	{
-		method: "GET", path: "/v1/outbox", id: "listIntents", access: anyone,
+		method: "GET", path: "/v1/outbox", id: "listIntents", access: anyone, list: true,
 		summary:  "List the intents in this host's outbox.",
 		handler:  handle(listIntents),
 		answers:  answers200(client.IntentList{}),
@@ -178,7 +178,7 @@ var routes = []route{
 		refusals: codes{client.UnknownChannel},
 	},
 	{
-		method: "GET", path: "/v1/status", id: "status", access: anyone,
+		method: "GET", path: "/v1/status", id: "status", access: anyone, list: true,
 		summary: "Read what this daemon is and does.",
 		handler: handle(getStatus),
 		answers: answers200(client.Status{}),
@@ -196,7 +196,7 @@ var routes = []route{
 		answers: answers200(mediaType("text/plain")),
 	},
 	{
-		method: "GET", path: "/readyz", id: "readyz", access: anyone,
+		method: "GET", path: "/readyz", id: "readyz", access: anyone, list: true,
 		summary: "Can the daemon serve? With verbose, check by check.",
 		handler: handle(getReady),
 		answers: map[int][]any{
@@ -205,7 +205,7 @@ var routes = []route{
 		},
 	},
 	{
-		method: "GET", path: "/metrics", id: "metrics", access: anyone,
+		method: "GET", path: "/metrics", id: "metrics", access: anyone, list: true,
 		summary: "Read the metrics, in the form of Prometheus.",
 		handler: handle(getMetrics),
 		answers: answers200(mediaType("text/plain")),

@@ -76,7 +76,7 @@ func (s *Server) run(route *route, c *call) (a answer, err error) {
 	if route.access.needsAdmin(c.request) && !c.isAdmin() {
 		return answer{}, errNotAdmin
 	}
-	c.free = route.free
+	c.free, c.list = route.free, route.list
 	return route.run(c)
 }
 
@@ -131,6 +131,11 @@ func handle[Q, B any](f func(*call, Q, B) (answer, error)) handler {
 		}
 		if c.conn != nil && !c.free {
 			if err := c.conn.begin(c.request.Context()); err != nil {
+				return answer{}, err
+			}
+		}
+		if c.list {
+			if err := Weigh(c.request.Context(), listWeight); err != nil {
 				return answer{}, err
 			}
 		}

@@ -101,7 +101,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
 	grace, look := time.After(unusedGrace), time.NewTicker(time.Millisecond)
 	defer look.Stop()
-	for over := false; !s.limits.empty(); {
+	for over := false; s.limits.open.Load() > 0; {
 		select {
 		case <-grace:
 			over = true

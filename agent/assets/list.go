@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The Picket Authors
 
-// Package assets reads lists of assets and knows the daemon's rules for them, as far as they can be told from the letters. What it
-// takes for an asset the daemon may still refuse.
+// Package assets reads lists of assets, and knows what an asset may be named, as far as that can be told from the letters. The
+// daemon has its rules from here, and may refuse more.
 package assets
 
 import (

@@ -25,10 +25,10 @@ func Check(s string) string {
 		return fmt.Sprintf("is longer than an asset can be, %d bytes", maxAsset)
 	case !utf8.ValidString(s):
 		return "is not UTF-8"
-	case strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }):
+	case strings.ContainsFunc(s, BreaksLine):
 		return "has a control character"
-	case strings.ContainsFunc(s, isInvisible):
-		r, _ := utf8.DecodeRuneInString(s[strings.IndexFunc(s, isInvisible):])
+	case strings.ContainsFunc(s, IsInvisible):
+		r, _ := utf8.DecodeRuneInString(s[strings.IndexFunc(s, IsInvisible):])
 		return fmt.Sprintf("has an invisible character, %U: type the line anew", r)
 	case s == "." || s == "..":
 		return "is . or .., which no asset can be"
@@ -36,14 +36,16 @@ func Check(s string) string {
 	return ""
 }
 
-// isInvisible says whether nothing of a character is seen, by the daemon's rule.
-func isInvisible(r rune) bool {
+// BreaksLine reports whether a character breaks a line in two, or controls how it is shown.
+func BreaksLine(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
+
+// IsInvisible reports whether nothing of a character is seen: format characters (Cf), those that Unicode has renderers ignore, and
+// variation selectors.
+func IsInvisible(r rune) bool {
 	return r > unicode.MaxASCII && unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-var hostForm = regexp.MustCompile(`^([A-Za-z0-9-]+\.)+([A-Za-z0-9-]+\.?)?$`)
-
-// Canonical is an asset as the daemon writes it, so that one machine stands in a list once: an IP address in its shortest
+// Canonical is an asset as the daemon writes it, so that one machine has one lock, and stands in a list once: an IP address in its shortest
 // form, without brackets and without the IPv6 wrapping of an IPv4 address; a name with a dot in lower case and without a final
 // one; anything else as it is.
 func Canonical(s string) string {
@@ -55,10 +57,28 @@ func Canonical(s string) string {
 			return ip.Unmap().String()
 		}
 	}
-	if hostForm.MatchString(s) {
+	if isHostLike(s) {
 		return strings.ToLower(strings.TrimSuffix(s, "."))
 	}
 	return s
+}
+
+// isHostLike reports whether something is a name of labels of ASCII letters, digits and hyphens, with at least one dot.
+func isHostLike(s string) bool {
+	if !strings.Contains(s, ".") {
+		return false
+	}
+	for label := range strings.SplitSeq(strings.TrimSuffix(s, "."), ".") {
+		if label == "" || strings.ContainsFunc(label, func(r rune) bool { return !IsAlphanumeric(r) && r != '-' }) {
+			return false
+		}
+	}
+	return true
+}
+
+// IsAlphanumeric reports whether a character is an ASCII letter or digit.
+func IsAlphanumeric(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
 }
 
 // likeness is the same for assets that are different for the daemon and probably one machine: other case, other spaces, a URL

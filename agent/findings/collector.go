@@ -4,6 +4,7 @@
 package findings
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -178,8 +179,8 @@ func (c *collector) merge(into *Finding, f Finding) error {
 	into.CVSS = max(into.CVSS, f.CVSS)
 	into.EPSS = max(into.EPSS, f.EPSS)
 	into.KEV = into.KEV || f.KEV
-	into.FixedIn, into.URL = first(into.FixedIn, f.FixedIn), first(into.URL, f.URL)
-	if into.Vector = first(into.Vector, f.Vector); into.CVSS > 0 {
+	into.FixedIn, into.URL = cmp.Or(into.FixedIn, f.FixedIn), cmp.Or(into.URL, f.URL)
+	if into.Vector = cmp.Or(into.Vector, f.Vector); into.CVSS > 0 {
 		into.Vector = ""
 	}
 	return c.names(into, f.Aliases)

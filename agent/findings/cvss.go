@@ -28,9 +28,7 @@ type scores struct {
 func (s *scores) add(version string, score number, vector string) {
 	value := score.within(10)
 	base, kind, ok := baseScore(vector, version)
-	if value == 0 {
-		value = base
-	}
+	value = cmp.Or(value, base)
 	if n := parseNumber(vector).within(10); value == 0 && n > 0 { // a score in the vector's place
 		value, ok = n, true
 	}
@@ -62,10 +60,28 @@ var metrics = []struct {
 	version, prefix string
 	sign            string // a metric that no other version has
 	names           []string
+	score           func(vector string) (score float64, ok bool)
 }{
-	{"2", "", "AU", []string{"AV", "AC", "AU", "C", "I", "A"}},
-	{"3", "CVSS:3.1/", "S", []string{"AV", "AC", "PR", "UI", "S", "C", "I", "A"}},
-	{"4", "CVSS:4.0/", "VC", []string{"AV", "AC", "AT", "PR", "UI", "VC", "VI", "VA", "SC", "SI", "SA"}},
+	{"2", "", "AU", []string{"AV", "AC", "AU", "C", "I", "A"}, scored(gocvss20.ParseVector, (*gocvss20.CVSS20).BaseScore)},
+	{"3", "CVSS:3.1/", "S", []string{"AV", "AC", "PR", "UI", "S", "C", "I", "A"}, scored(gocvss31.ParseVector, (*gocvss31.CVSS31).BaseScore)},
+	{
+		"4", "CVSS:4.0/", "VC",
+		[]string{"AV", "AC", "AT", "PR", "UI", "VC", "VI", "VA", "SC", "SI", "SA"},
+		scored(gocvss40.ParseVector, (*gocvss40.CVSS40).Score),
+	},
+}
+
+var score30 = scored(gocvss30.ParseVector, (*gocvss30.CVSS30).BaseScore)
+
+// scored makes one function of how a version's vectors are read and weighed.
+func scored[V any](parse func(string) (V, error), weigh func(V) float64) func(string) (float64, bool) {
+	return func(vector string) (float64, bool) {
+		v, err := parse(vector)
+		if err != nil {
+			return 0, false
+		}
+		return weigh(v), true
+	}
 }
 
 var vectorPrefix = regexp.MustCompile(`^CVSS(?:V?[0-9.]+)?[:# ]*(?:V?[0-9.]+)?[:/# ]*`)
@@ -96,26 +112,16 @@ func baseScore(vector, version string) (score float64, kind string, ok bool) {
 			}
 			parts = append(parts, name+":"+values[strings.ToUpper(name)])
 		}
-		whole := m.prefix + strings.Join(parts, "/")
-		switch {
-		case m.version == "2":
-			if v, err := gocvss20.ParseVector(whole); err == nil {
-				return v.BaseScore(), m.version, true
-			}
-		case m.version == "4":
-			if v, err := gocvss40.ParseVector(whole); err == nil {
-				return v.Score(), m.version, true
-			}
-		case strings.Contains(prefix, "3.0") || !strings.Contains(prefix, "3.") && version == "3.0":
-			if v, err := gocvss30.ParseVector("CVSS:3.0/" + strings.TrimPrefix(whole, m.prefix)); err == nil {
-				return v.BaseScore(), m.version, true
-			}
-		default:
-			if v, err := gocvss31.ParseVector(whole); err == nil {
-				return v.BaseScore(), m.version, true
-			}
+		rest := strings.Join(parts, "/")
+		if m.version == "3" && (strings.Contains(prefix, "3.0") || !strings.Contains(prefix, "3.") && version == "3.0") {
+			score, ok = score30("CVSS:3.0/" + rest)
+		} else {
+			score, ok = m.score(m.prefix + rest)
 		}
-		return 0, "", false
+		if !ok {
+			return 0, "", false
+		}
+		return score, m.version, true
 	}
 	return 0, "", false
 }

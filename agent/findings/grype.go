@@ -4,6 +4,7 @@
 package findings
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,7 +114,7 @@ func parseGrype(src *source, into *collector) error {
 		},
 		"alertsByPackage": list(d, func(a *grypeAlerts) error {
 			for _, one := range a.Alerts {
-				into.note("Grype warns: " + first(string(one.Message), string(one.Type)))
+				into.note("Grype warns: " + cmp.Or(string(one.Message), string(one.Type)))
 			}
 			return nil
 		}),
@@ -140,9 +141,9 @@ func (m *grypeMatch) add(into *collector) error {
 	var s scores
 	for _, v := range append([]grypeVulnerability{own}, m.Related...) {
 		names = append(names, string(v.ID))
-		f.FixedIn = first(f.FixedIn, versions(v.Fix.Versions))
-		f.URL = first(f.URL, firstLink(append(texts{string(v.DataSource)}, v.URLs...)...))
-		f.Title = first(f.Title, string(v.Description))
+		f.FixedIn = cmp.Or(f.FixedIn, versions(v.Fix.Versions))
+		f.URL = cmp.Or(f.URL, firstLink(append(texts{string(v.DataSource)}, v.URLs...)...))
+		f.Title = cmp.Or(f.Title, string(v.Description))
 		if severity(f.Severity) == "unknown" {
 			f.Severity = string(v.Severity)
 		}

@@ -5,6 +5,7 @@ package findings
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -53,7 +54,7 @@ func (s nmapScript) add(at Finding, into *collector) error {
 func vulnersFinding(at Finding, id, software string, exploit bool) Finding {
 	f := at
 	f.ID, f.Aliases = identify(id)
-	what := first(at.Package, strings.TrimPrefix(strings.TrimPrefix(software, "cpe:/a:"), "cpe:/o:"), "the software")
+	what := cmp.Or(at.Package, strings.TrimPrefix(strings.TrimPrefix(software, "cpe:/a:"), "cpe:/o:"), "the software")
 	f.Title = what + " is known to have " + id
 	if exploit {
 		f.Title = "An exploit for " + what + " is published: " + id

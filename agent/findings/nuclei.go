@@ -102,15 +102,15 @@ func parseNuclei(src *source, into *collector) error {
 }
 
 func (run *nucleiRun) add(r *nucleiResult) error {
-	into, template := run.into, first(r.TemplateID, r.EarlyID)
+	into, template := run.into, cmp.Or(r.TemplateID, r.EarlyID)
 	if template == "" {
 		return errors.New("it has no template-id")
 	}
-	into.hosts(first(string(r.Host), string(r.URL), string(r.MatchedAt), string(r.EarlyMatched)), string(r.IP))
+	into.hosts(cmp.Or(string(r.Host), string(r.URL), string(r.MatchedAt), string(r.EarlyMatched)), string(r.IP))
 	into.madeAt(r.Timestamp)
 	unmatched := r.MatcherStatus != nil && !*r.MatcherStatus // -matcher-status prints what did not match too
 	if unmatched && r.Error != "" {
-		run.untried, run.complain = run.untried+1, text(first(string(run.complain), string(r.Error)))
+		run.untried, run.complain = run.untried+1, text(cmp.Or(string(run.complain), string(r.Error)))
 		return nil
 	}
 	if run.tried = true; unmatched {
@@ -119,7 +119,7 @@ func (run *nucleiRun) add(r *nucleiResult) error {
 	class := r.Info.Classification
 	f := Finding{
 		Severity: string(r.Info.Severity),
-		Location: first(string(r.MatchedAt), string(r.EarlyMatched), string(r.Host), string(r.IP)),
+		Location: cmp.Or(string(r.MatchedAt), string(r.EarlyMatched), string(r.Host), string(r.IP)),
 		EPSS:     class.EPSS.within(1),
 		KEV:      slices.Contains(r.Info.Tags, "kev"), // the templates' tag for CISA's catalogue
 		URL:      firstLink(append(slices.Clone(r.Info.Reference), string(r.TemplateURL))...),
@@ -128,11 +128,8 @@ func (run *nucleiRun) add(r *nucleiResult) error {
 	var s scores
 	s.add("", class.Score, string(class.Metrics))
 	f.CVSS, f.Vector = s.best(), s.unread
-	f.Title = first(string(r.Info.Name), template)
-	what := first(string(r.MatcherName), string(r.EarlyMatcher))
-	if what == "" {
-		what = strings.Join(append(slices.Clone(r.Extracted), r.EarlyExtracted...), ", ")
-	}
+	f.Title = cmp.Or(string(r.Info.Name), template)
+	what := cmp.Or(string(r.MatcherName), string(r.EarlyMatcher), strings.Join(slices.Concat(r.Extracted, r.EarlyExtracted), ", "))
 	if what != "" {
 		f.Title += ": " + what
 	}

@@ -166,7 +166,7 @@ func osvPackage(d *document, into *collector) error {
 		}
 	}
 	name, names := string(pkg.Name), 0
-	in := join(name, first(string(pkg.Version), string(pkg.Commit)))
+	in := join(name, cmp.Or(string(pkg.Version), string(pkg.Commit)))
 	for _, g := range groups {
 		f, n := g.finding(records, name)
 		if names += n; names > maxGrouped {
@@ -199,8 +199,8 @@ func (g osvGroup) finding(records map[string]osvRecord, pkg string) (f Finding, 
 		if all = append(append(all, id), r.names...); len(all) > maxGrouped {
 			return f, len(all)
 		}
-		f.Title = first(f.Title, r.title)
-		f.FixedIn, f.URL = first(f.FixedIn, r.fixed[pkg]), first(f.URL, r.url)
+		f.Title = cmp.Or(f.Title, r.title)
+		f.FixedIn, f.URL = cmp.Or(f.FixedIn, r.fixed[pkg]), cmp.Or(f.URL, r.url)
 		f.Severity = worse(f.Severity, r.severity)
 		s.merge(r.scores)
 	}
@@ -213,7 +213,7 @@ func (g osvGroup) finding(records map[string]osvRecord, pkg string) (f Finding, 
 }
 
 func (v *osvVulnerability) record() osvRecord {
-	r := osvRecord{names: append(slices.Clone(v.Aliases), v.Upstream...), title: first(string(v.Summary), string(v.Details))}
+	r := osvRecord{names: append(slices.Clone(v.Aliases), v.Upstream...), title: cmp.Or(string(v.Summary), string(v.Details))}
 	r.severity, _ = v.Database.Severity.(string)
 	all := v.Severity
 	for _, a := range v.Affected {
@@ -229,7 +229,7 @@ func (v *osvVulnerability) record() osvRecord {
 		if version, ok := strings.CutPrefix(string(s.Type), "CVSS_V"); ok {
 			r.scores.add(version, 0, string(s.Score))
 		} else if severity(string(s.Score)) != "unknown" { // Ubuntu's
-			r.severity = first(r.severity, string(s.Score))
+			r.severity = cmp.Or(r.severity, string(s.Score))
 		}
 	}
 	r.title = plain.Line(r.title, maxTitle)

@@ -134,7 +134,7 @@ type sarifInvocation struct {
 func (run *sarifRun) invocation(i *sarifInvocation) error {
 	for _, n := range append(i.Execution, i.Configuration...) {
 		if n.Level == "error" && run.failure == "" {
-			run.failure = plain.Line(first(string(n.Message.Text), string(n.Message.ID), string(n.About.ID), "it does not say what"), maxTitle)
+			run.failure = plain.Line(cmp.Or(string(n.Message.Text), string(n.Message.ID), string(n.About.ID), "it does not say what"), maxTitle)
 		}
 	}
 	if i.Successful != nil && !*i.Successful {

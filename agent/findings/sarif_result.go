@@ -68,7 +68,7 @@ func (run *sarifRun) keep(r *sarifResult) error {
 		return nil
 	}
 	kept := result{
-		ruleRef: ruleRef{plain.Line(first(string(r.RuleID), string(r.Rule.ID)), maxID), sarifIndex(r.RuleIndex), r.Rule.Component},
+		ruleRef: ruleRef{plain.Line(cmp.Or(string(r.RuleID), string(r.Rule.ID)), maxID), sarifIndex(r.RuleIndex), r.Rule.Component},
 		message: r.Message.message(), names: r.Properties.names(), level: plain.Line(string(r.Level), maxID),
 		invocation: sarifIndex(r.Provenance.Invocation), artifact: -1,
 	}
@@ -110,7 +110,7 @@ func (r result) located(l sarifLocation) result {
 		r.within = fmt.Sprintf("%.0f", region.StartLine)
 	}
 	if len(l.Logical) > 0 {
-		logical := plain.Line(first(string(l.Logical[0].Qualified), string(l.Logical[0].Name)), maxPlace)
+		logical := plain.Line(cmp.Or(string(l.Logical[0].Qualified), string(l.Logical[0].Name)), maxPlace)
 		if name, version, ok := cutLast(logical, "@"); ok && r.pkg == "" {
 			r.pkg = join(name, version) // as Snyk names a package
 		}
@@ -151,22 +151,22 @@ func (run *sarifRun) findingOf(r result) Finding {
 		r.uri = run.artifacts[r.artifact]
 	}
 	f := Finding{
-		Severity: first(r.word, rule.word, r.level, override, rule.level, "warning"), // the last is the standard's default
+		Severity: cmp.Or(r.word, rule.word, r.level, override, rule.level, "warning"), // the last is the standard's default
 		CVSS:     cmp.Or(r.score, rule.score),
 		Package:  r.pkg,
 		Location: strings.Trim(r.uri+":"+r.within, ":"),
 		FixedIn:  r.fixed,
 		URL:      rule.url,
-		Vector:   first(r.unread, rule.unread),
+		Vector:   cmp.Or(r.unread, rule.unread),
 		apart:    r.apart,
 	}
 	if f.CVSS > 0 {
 		f.Severity = rating(f.CVSS)
 	}
-	f.ID, f.Aliases = identify(slices.Concat([]string{first(r.id, rule.id, text)}, r.names, rule.aliases)...)
-	switch f.Title = first(rule.title, text); { // the message tells two results of a rule apart
+	f.ID, f.Aliases = identify(slices.Concat([]string{cmp.Or(r.id, rule.id, text)}, r.names, rule.aliases)...)
+	switch f.Title = cmp.Or(rule.title, text); { // the message tells two results of a rule apart
 	case cveIn(f.ID) == "":
-		f.Title = first(text, rule.title)
+		f.Title = cmp.Or(text, rule.title)
 	case f.Package == "" && text != "" && text != f.Title:
 		f.Title += ": " + text
 	}

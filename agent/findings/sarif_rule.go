@@ -4,6 +4,7 @@
 package findings
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -125,7 +126,7 @@ func distinct(cves []string) []string {
 func (r *sarifRule) rule() rule {
 	kept := rule{
 		id:       string(r.ID),
-		title:    plain.Line(first(string(r.Short.Text), string(r.Name)), maxTitle),
+		title:    plain.Line(cmp.Or(string(r.Short.Text), string(r.Name)), maxTitle),
 		level:    plain.Line(string(r.Default.Level), maxID),
 		url:      link(string(r.HelpURI)),
 		aliases:  r.names(),
@@ -160,7 +161,7 @@ type message struct {
 var reference = regexp.MustCompile(`\[([^\[\]]+)\]\([0-9]+\)`)
 
 func (m sarifMessage) message() message {
-	text := plain.Line(first(string(m.Text), string(m.Markdown)), maxTemplate)
+	text := plain.Line(cmp.Or(string(m.Text), string(m.Markdown)), maxTemplate)
 	kept := message{text: reference.ReplaceAllString(text, "$1"), id: plain.Line(string(m.ID), maxID)}
 	for _, a := range m.Arguments[:min(len(m.Arguments), 32)] {
 		kept.arguments = append(kept.arguments, plain.Line(a, maxTitle))
@@ -175,7 +176,7 @@ func plainMessages(all map[string]sarifText) map[string]string {
 	}
 	texts := map[string]string{}
 	for id, t := range all {
-		texts[id] = plain.Line(first(string(t.Text), string(t.Markdown)), maxTemplate)
+		texts[id] = plain.Line(cmp.Or(string(t.Text), string(t.Markdown)), maxTemplate)
 	}
 	return texts
 }

@@ -4,6 +4,7 @@
 package findings
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 )
@@ -61,7 +62,7 @@ func (l *trivyLicense) finding() Finding {
 
 func (v *trivyVulnerability) finding() Finding {
 	f := Finding{
-		Severity: string(v.Severity), Title: first(string(v.Title), string(v.Description)),
+		Severity: string(v.Severity), Title: cmp.Or(string(v.Title), string(v.Description)),
 		Package: join(string(v.PkgName), string(v.InstalledVersion)), Location: string(v.PkgPath),
 		FixedIn: string(v.FixedVersion), URL: firstLink(append(texts{string(v.PrimaryURL)}, v.References...)...),
 	}
@@ -99,7 +100,7 @@ func (m *trivyMisconfiguration) finding() Finding {
 		f.Title = strings.TrimPrefix(f.Title+": "+message, ": ")
 	}
 	f.ID, f.Aliases = identify(given(m.ID), given(m.AVDID))
-	f.ID = first(f.ID, given(m.Namespace), string(m.ID))
+	f.ID = cmp.Or(f.ID, given(m.Namespace), string(m.ID))
 	return marked(f, string(m.Namespace), string(m.Message))
 }
 

@@ -5,6 +5,7 @@ package findings
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"math"
@@ -106,18 +107,14 @@ func cveIn(id string) string {
 // The rest are aliases.
 func identify(names ...string) (id string, aliases []string) {
 	for _, name := range names {
-		if id == "" {
-			id = cveIn(name)
-		}
+		id = cmp.Or(id, cveIn(name))
 	}
 	seen := map[string]bool{"": true}
 	for _, name := range names {
 		if cve := cveIn(name); strings.EqualFold(cve, name) {
 			name = cve
 		}
-		if id == "" {
-			id = name
-		}
+		id = cmp.Or(id, name)
 		if name != id && !seen[name] {
 			aliases = append(aliases, name)
 		}
@@ -156,16 +153,6 @@ func join(parts ...string) string {
 func firstLink(s ...string) string {
 	for _, one := range s {
 		if one = link(one); one != "" {
-			return one
-		}
-	}
-	return ""
-}
-
-// first returns the first that is not empty.
-func first(s ...string) string {
-	for _, one := range s {
-		if one != "" {
 			return one
 		}
 	}

@@ -48,6 +48,16 @@ func (p Problem) String() string {
 	return p.Key + ": " + p.Message
 }
 
+// Problems gathers what is wrong, so that all is told at once.
+type Problems []Problem
+
+// Demand notes a problem with key unless ok.
+func (p *Problems) Demand(ok bool, key, format string, args ...any) {
+	if !ok {
+		*p = append(*p, Problem{Key: key, Message: fmt.Sprintf(format, args...)})
+	}
+}
+
 // Located makes an Error of problems, nil of none, each with the line of its key or of the table where the key is missing, in the
 // order of the lines.
 func Located(path string, lines map[string]int, problems []Problem) error {

@@ -128,7 +128,7 @@ func (f AssessFacts) because(part string) string {
 		}
 	}
 	if f.Left > 0 && slices.Contains(wordForm.FindAllString(part, -1), "findings") {
-		said = append(said, fmt.Sprintf("looked for in %d of %s", f.Inputs.Count-f.Left, plural(f.Inputs.Count, "finding")))
+		said = append(said, fmt.Sprintf("looked for in %d of %s", f.Inputs.Count-f.Left, plain.Count(f.Inputs.Count, "finding", "findings")))
 	}
 	return strings.Join(said, ", ")
 }

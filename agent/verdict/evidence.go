@@ -101,10 +101,7 @@ func (e Evidence) Brief() string {
 	if len(e.Findings) == 0 {
 		return e.sentence()
 	}
-	worst := plain.Line(e.Findings[0].ID, 0)
-	if worst == "" {
-		worst = plain.Line(e.Findings[0].Title, 0)
-	}
+	worst := cmp.Or(plain.Line(e.Findings[0].ID, 0), plain.Line(e.Findings[0].Title, 0))
 	if e.Count > 1 {
 		return fmt.Sprintf("%s and %d more", worst, e.Count-1)
 	}
@@ -121,19 +118,19 @@ func (e Evidence) Has(now Evidence) bool {
 	}
 	known := map[string]bool{}
 	for _, f := range e.Findings {
-		known[identity(f)] = true
+		known[f.Identity()] = true
 	}
-	return !slices.ContainsFunc(now.Findings, func(f findings.Finding) bool { return !known[identity(f)] })
+	return !slices.ContainsFunc(now.Findings, func(f findings.Finding) bool { return !known[f.Identity()] })
 }
 
 // Worse says whether something is graver now than it was before.
 func Worse(now, before Evidence) bool {
 	known := map[string]findings.Finding{}
 	for _, f := range before.Findings {
-		known[identity(f)] = f
+		known[f.Identity()] = f
 	}
 	return now.KEV && !before.KEV || now.MaxCVSS > before.MaxCVSS || slices.ContainsFunc(now.Findings, func(f findings.Finding) bool {
-		old, ok := known[identity(f)]
+		old, ok := known[f.Identity()]
 		return ok && moreSevere(f, old)
 	})
 }

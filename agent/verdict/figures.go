@@ -57,10 +57,7 @@ func (f *Figures) take(one findings.Finding) {
 
 // weigh takes a finding's weight, without counting it.
 func (f *Figures) weigh(one findings.Finding) {
-	score := one.CVSS
-	if score == 0 {
-		score = floors[one.Severity]
-	}
+	score := cmp.Or(one.CVSS, floors[one.Severity])
 	f.MaxCVSS, f.TopCVSS = max(f.MaxCVSS, score), max(f.TopCVSS, one.CVSS)
 	f.KEV, f.EPSS = f.KEV || one.KEV, max(f.EPSS, one.EPSS)
 }

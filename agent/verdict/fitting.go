@@ -46,14 +46,11 @@ func filling(all []findings.Finding, room int) (list []findings.Finding, omitted
 	return slices.Clip(append([]findings.Finding{}, all...)), 0
 }
 
-// identity is what makes a finding the same in the next scan.
-func identity(f findings.Finding) string { return f.Identity() }
-
 // digest tells whether two scans found the same, in any order.
 func digest(all []findings.Finding) string {
 	ids := make([]string, len(all))
 	for i, f := range all {
-		ids[i] = identity(f)
+		ids[i] = f.Identity()
 	}
 	slices.Sort(ids)
 	h := sha256.New()

@@ -5,6 +5,7 @@ package verdict
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,9 +69,7 @@ func OwnVuln(out Record, notes []string) (Record, error) {
 	if out.Facts, err = Merged(out.Facts, ours); err != nil {
 		return Record{}, err
 	}
-	if out.Summary == "" {
-		out.Summary = complete.Summary()
-	}
+	out.Summary = cmp.Or(out.Summary, complete.Summary())
 	return out, nil
 }
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/picketd/picket/agent/plain"
@@ -94,12 +93,12 @@ func (f AssessFacts) explain(say func(string, ...any)) {
 	}
 	in := f.Inputs
 	say("It was decided from %s: %d critical, %d high, %d medium, %d low, %d info, %d of unknown severity; max_cvss %s.",
-		plural(in.Count, "finding"), in.Critical, in.High, in.Medium, in.Low, in.Info, in.Unknown, num(in.MaxCVSS))
+		plain.Count(in.Count, "finding", "findings"), in.Critical, in.High, in.Medium, in.Low, in.Info, in.Unknown, num(in.MaxCVSS))
 	if in.TopCVSS < in.MaxCVSS {
 		say("That max_cvss is the lowest of a severity: no scanner gave a score as high.")
 	}
 	if f.Left > 0 {
-		say("The list had no room for the least severe: %d of %s are not in it; the figures count them.", f.Left, plural(in.Count, "finding"))
+		say("The list had no room for the least severe: %d of %s are not in it; the figures count them.", f.Left, plain.Count(in.Count, "finding", "findings"))
 	}
 	switch i := f.Intel; {
 	case !i.Used:
@@ -188,13 +187,6 @@ func WhyFailed(t client.Ticket) string {
 		return "not all were told (" + deliveries(t) + ")"
 	}
 	return cmp.Or(t.Summary, "nothing says why; picket ticket history may")
-}
-
-func plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + one + "s"
 }
 
 // BriefList names the first few.

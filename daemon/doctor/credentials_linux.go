@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io/fs"
 	"os"
@@ -71,10 +72,7 @@ func (v *visit) rights(ctx context.Context) {
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	if err := cmd.Run(); err != nil {
-		found := strings.TrimPrefix(strings.ReplaceAll(strings.TrimSpace(said.String()), "\npicket: ", "\n"), "picket: ")
-		if found == "" {
-			found = err.Error()
-		}
+		found := cmp.Or(strings.TrimPrefix(strings.ReplaceAll(strings.TrimSpace(said.String()), "\npicket: ", "\n"), "picket: "), err.Error())
 		v.wrong("rights", "", "user %s, which is the daemon's: %s", name, found)
 		return
 	}

@@ -5,12 +5,13 @@ package store
 
 import (
 	"fmt"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/picketd/picket/agent/assets"
 )
 
 const (
@@ -29,7 +30,7 @@ type Asset string
 //
 // Its error is an ErrInvalidAsset.
 func ParseAsset(s string) (Asset, error) {
-	if i := strings.IndexFunc(s, isInvisible); i >= 0 {
+	if i := strings.IndexFunc(s, assets.IsInvisible); i >= 0 {
 		r, _ := utf8.DecodeRuneInString(s[i:])
 		return "", fmt.Errorf("%w: it must not have an invisible character, such as %U", ErrInvalidAsset, r)
 	}
@@ -41,7 +42,7 @@ func parseAsset(s string) (Asset, error) {
 	if err := checkAsset(s); err != nil {
 		return "", err
 	}
-	canonical := canonicalAsset(s)
+	canonical := assets.Canonical(s)
 	// A canonical address can be longer than what was written, or end in a space that stood before the bracket.
 	if err := checkAsset(canonical); err != nil {
 		return "", err
@@ -57,7 +58,7 @@ func checkAsset(s string) error {
 		return fmt.Errorf("%w: it must have 1 to %d bytes", ErrInvalidAsset, maxAsset)
 	case !utf8.ValidString(s):
 		return fmt.Errorf("%w: it must be UTF-8", ErrInvalidAsset)
-	case strings.ContainsFunc(s, breaksLine):
+	case strings.ContainsFunc(s, assets.BreaksLine):
 		return fmt.Errorf("%w: it must not have control characters or line separators", ErrInvalidAsset)
 	case unicode.IsSpace(first) || unicode.IsSpace(last):
 		return fmt.Errorf("%w: it must not begin or end with a space", ErrInvalidAsset)
@@ -67,47 +68,8 @@ func checkAsset(s string) error {
 	return nil
 }
 
-func breaksLine(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
-
-// isInvisible says whether nothing of a character is seen: format characters (Cf), those that Unicode has renderers ignore, and
-// variation selectors.
-func isInvisible(r rune) bool {
-	return r > unicode.MaxASCII && unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
-}
-
-func canonicalAsset(s string) string {
-	if ip, err := netip.ParseAddr(s); err == nil {
-		return ip.Unmap().String()
-	}
-	if strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") {
-		if ip, err := netip.ParseAddr(s[1 : len(s)-1]); err == nil && ip.Is6() {
-			return ip.Unmap().String()
-		}
-	}
-	if isHostLike(s) {
-		return strings.ToLower(strings.TrimSuffix(s, "."))
-	}
-	return s
-}
-
-func isHostLike(s string) bool {
-	if !strings.Contains(s, ".") {
-		return false
-	}
-	for label := range strings.SplitSeq(strings.TrimSuffix(s, "."), ".") {
-		if label == "" || strings.ContainsFunc(label, func(r rune) bool { return !isAlphanumeric(r) && r != '-' }) {
-			return false
-		}
-	}
-	return true
-}
-
-func isAlphanumeric(r rune) bool {
-	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
-}
-
 // isPlain says whether a rune may stand in a task id, and as itself in a key.
-func isPlain(r rune) bool { return isAlphanumeric(r) || r == '.' || r == '_' || r == '-' }
+func isPlain(r rune) bool { return assets.IsAlphanumeric(r) || r == '.' || r == '_' || r == '-' }
 
 // Enc is the asset percent-encoded to [A-Za-z0-9._-], as it stands in keys. Hexadecimal digits are upper-case.
 func (a Asset) Enc() string {

@@ -40,10 +40,10 @@ type command struct {
 var execKind = kind{name: "exec", keys: []string{"command"}, open: openCommand}
 
 func openCommand(o *opening) Sender {
-	o.demand(len(o.Command) > 0, "command", "is missing: write the program's absolute path and its arguments, such as [\"/usr/local/bin/page\", \"--now\"]")
+	o.Demand(len(o.Command) > 0, "command", "is missing: write the program's absolute path and its arguments, such as [\"/usr/local/bin/page\", \"--now\"]")
 	if len(o.Command) > 0 {
 		err := executable(o.Command[0])
-		o.demand(err == nil, "command", "%v", err)
+		o.Demand(err == nil, "command", "%v", err)
 	}
 	c := &command{argv: o.Command}
 	for _, name := range []string{"PATH", "HOME", "LANG"} {

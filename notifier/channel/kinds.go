@@ -85,26 +85,26 @@ func (c Config) URLIsSecret() bool {
 // Check says what is wrong, by key, and what would be right. It reads the files that are named.
 func (c Config) Check(files Files) []strict.Problem {
 	_, o := assemble(c, Env{Files: files})
-	return o.problems
+	return o.Problems
 }
 
 // New makes a channel, and says what is wrong with its configuration.
 func New(c Config, env Env) (*Channel, []strict.Problem) {
 	ch, o := assemble(c, env)
-	o.demand(!o.unread || len(o.problems) > 0, "", "%v", ErrUnread)
-	return ch, o.problems
+	o.Demand(!o.unread || len(o.Problems) > 0, "", "%v", ErrUnread)
+	return ch, o.Problems
 }
 
 func assemble(c Config, env Env) (*Channel, *opening) {
 	c = c.WithDefaults()
 	o := &opening{Config: c, Env: env}
 	timeout := time.Duration(c.Timeout)
-	o.demand(nameForm.MatchString(c.Name), "name", "must be 1 to 64 of A-Z a-z 0-9 _ -")
-	o.demand(timeout >= leastTimeout && timeout <= mostTimeout, "timeout", "is %s: write %s to %s", c.Timeout, strict.Duration(leastTimeout), strict.Duration(mostTimeout))
-	o.demand(slices.Contains(Severities, c.MinSeverity), "min_severity", "%q is not known: write one of %s", c.MinSeverity, strings.Join(Severities, ", "))
+	o.Demand(nameForm.MatchString(c.Name), "name", "must be 1 to 64 of A-Z a-z 0-9 _ -")
+	o.Demand(timeout >= leastTimeout && timeout <= mostTimeout, "timeout", "is %s: write %s to %s", c.Timeout, strict.Duration(leastTimeout), strict.Duration(mostTimeout))
+	o.Demand(slices.Contains(Severities, c.MinSeverity), "min_severity", "%q is not known: write one of %s", c.MinSeverity, strings.Join(Severities, ", "))
 	k, ok := kindOf(c.Type)
 	if !ok {
-		o.demand(false, "type", "%q is not known: write one of %s", c.Type, strings.Join(Types(), ", "))
+		o.Demand(false, "type", "%q is not known: write one of %s", c.Type, strings.Join(Types(), ", "))
 		return nil, o
 	}
 	ch := &Channel{Config: c, Attempt: timeout, Workers: cmp.Or(k.workers, DefaultWorkers)}
@@ -117,7 +117,7 @@ func assemble(c Config, env Env) (*Channel, *opening) {
 	}
 	for _, limit := range limits {
 		r, ok := parseRate(limit)
-		o.demand(ok, "rate", "%q is not a rate: write a number a second, minute or hour, such as \"20/m\"", limit)
+		o.Demand(ok, "rate", "%q is not a rate: write a number a second, minute or hour, such as \"20/m\"", limit)
 		ch.Rates = append(ch.Rates, r)
 	}
 	o.refuseOthersKeys(k)
@@ -132,6 +132,6 @@ func (o *opening) refuseOthersKeys(k kind) {
 		key, value := f.Tag.Get("toml"), v.FieldByIndex(f.Index)
 		owners := namesOf(func(k kind) bool { return slices.Contains(k.keys, key) })
 		unset := value.IsZero() || value.Kind() == reflect.Slice && value.Len() == 0
-		o.demand(unset || owners == nil || slices.Contains(owners, k.name), key, "is for type = \"%s\" only: take it away", strings.Join(owners, `", "`))
+		o.Demand(unset || owners == nil || slices.Contains(owners, k.name), key, "is for type = \"%s\" only: take it away", strings.Join(owners, `", "`))
 	}
 }

@@ -70,19 +70,19 @@ var heloForm = regexp.MustCompile(`^(([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])
 func openMailer(o *opening) *mailer {
 	host, digits, err := net.SplitHostPort(o.SMTP)
 	port, portErr := strconv.ParseUint(digits, 10, 16)
-	o.demand(err == nil && portErr == nil && host != "" && port > 0, "smtp", "%q is not a mail server: write its name and port, such as \"mail.example.com:587\"", o.SMTP)
-	o.demand(o.Helo == "" || heloForm.MatchString(o.Helo), "helo", "%q is no name for a mail server: write a full one, such as \"scan-1.example.com\", or an address, such as \"[192.0.2.1]\"", o.Helo)
+	o.Demand(err == nil && portErr == nil && host != "" && port > 0, "smtp", "%q is not a mail server: write its name and port, such as \"mail.example.com:587\"", o.SMTP)
+	o.Demand(o.Helo == "" || heloForm.MatchString(o.Helo), "helo", "%q is no name for a mail server: write a full one, such as \"scan-1.example.com\", or an address, such as \"[192.0.2.1]\"", o.Helo)
 	security := cmp.Or(o.TLS, "starttls")
-	o.demand(slices.Contains([]string{"starttls", "implicit", "none"}, security), "tls", "%q is not known: write one of starttls, implicit, none", o.TLS)
+	o.Demand(slices.Contains([]string{"starttls", "implicit", "none"}, security), "tls", "%q is not known: write one of starttls, implicit, none", o.TLS)
 	if security == "none" {
-		o.demand(o.Insecure || loopback(host), "tls", "is none, so anybody on the way can read: write starttls or implicit, or insecure = true")
-		o.demand(o.Username == "", "username", "would send a password that anybody on the way can read: take it away, or write tls = \"starttls\"")
+		o.Demand(o.Insecure || loopback(host), "tls", "is none, so anybody on the way can read: write starttls or implicit, or insecure = true")
+		o.Demand(o.Username == "", "username", "would send a password that anybody on the way can read: take it away, or write tls = \"starttls\"")
 	}
-	o.demand(o.Username == "" || o.PasswordFile != "", "password_file", "is missing: name the file where the password of username is")
-	o.demand(o.PasswordFile == "" || o.Username != "", "username", "is missing: write whose password is in password_file")
+	o.Demand(o.Username == "" || o.PasswordFile != "", "password_file", "is missing: name the file where the password of username is")
+	o.Demand(o.PasswordFile == "" || o.Username != "", "username", "is missing: write whose password is in password_file")
 	password := o.secret("password_file", o.PasswordFile, func(string) error { return nil })
 	o.address("from", o.From)
-	o.demand(len(o.To) > 0, "to", "is missing: write a list of addresses, such as [\"ops@example.com\"]")
+	o.Demand(len(o.To) > 0, "to", "is missing: write a list of addresses, such as [\"ops@example.com\"]")
 	for _, a := range o.To {
 		o.address("to", a)
 	}
@@ -97,7 +97,7 @@ func openMailer(o *opening) *mailer {
 
 func (o *opening) address(key, a string) {
 	_, err := netmail.ParseAddress(a)
-	o.demand(err == nil, key, "%q is not a mail address: write one such as \"ops@example.com\"", a)
+	o.Demand(err == nil, key, "%q is not a mail address: write one such as \"ops@example.com\"", a)
 }
 
 func (m *mailer) Render(msg Message) ([]byte, error) {

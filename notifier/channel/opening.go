@@ -42,15 +42,8 @@ type Env struct {
 type opening struct {
 	Config
 	Env
-	problems []strict.Problem
-	unread   bool // a file was not looked at
-}
-
-// demand notes a problem with key unless ok.
-func (o *opening) demand(ok bool, key, format string, args ...any) {
-	if !ok {
-		o.problems = append(o.problems, strict.Problem{Key: key, Message: fmt.Sprintf(format, args...)})
-	}
+	strict.Problems
+	unread bool // a file was not looked at
 }
 
 // read is what check makes of the file that key names: nothing where there is none, or it is wrong.
@@ -66,7 +59,7 @@ func (o *opening) read(key, name string, read func(string) (string, error), chec
 	case errors.Is(err, ErrUnread):
 		o.unread = true
 	case err != nil:
-		o.demand(false, key, "%v", err)
+		o.Demand(false, key, "%v", err)
 	default:
 		return text
 	}
@@ -80,7 +73,7 @@ func (o *opening) secret(key, name string, check func(string) error) string {
 
 // either is the value of a key, or what is in the file that key_file names.
 func (o *opening) either(key, value, file string, check func(string) error) string {
-	o.demand(value == "" || file == "", key+"_file", "cannot go with %s: write one of them", key)
+	o.Demand(value == "" || file == "", key+"_file", "cannot go with %s: write one of them", key)
 	if value == "" {
 		return o.secret(key+"_file", file, func(s string) error {
 			if err := check(s); err != nil {
@@ -90,7 +83,7 @@ func (o *opening) either(key, value, file string, check func(string) error) stri
 		})
 	}
 	err := check(value)
-	o.demand(err == nil, key, "%v", err)
+	o.Demand(err == nil, key, "%v", err)
 	return value
 }
 
@@ -100,7 +93,7 @@ const Direct = "none"
 // ownProxy is the channel's, from the file if it is in one.
 func ownProxy(o *opening) string {
 	if u, err := url.Parse(o.Proxy); err == nil {
-		o.demand(u.User == nil, "proxy", "holds a login: write all of it into a file, and that as proxy_file")
+		o.Demand(u.User == nil, "proxy", "holds a login: write all of it into a file, and that as proxy_file")
 	}
 	return o.either("proxy", o.Proxy, o.ProxyFile, checkProxy)
 }

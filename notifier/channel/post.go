@@ -43,7 +43,7 @@ type poster struct {
 
 // newPoster makes one that hides the URL's secrets, the proxy's, and others.
 func newPoster(o *opening, others ...string) poster {
-	o.demand(o.URL != "" || o.URLFile != "", "url", "is missing: write it, or the file where it is as url_file")
+	o.Demand(o.URL != "" || o.URLFile != "", "url", "is missing: write it, or the file where it is as url_file")
 	to := o.either("url", o.URL, o.URLFile, func(s string) error { return checkURL(s, o.Insecure) })
 	proxy, hidden := through(ownProxy(o))
 	u, err := url.Parse(to) // its error shows the URL, which may be a secret

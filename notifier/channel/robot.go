@@ -46,7 +46,7 @@ var mentionForm = regexp.MustCompile(`^(@all|\+?[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}
 
 func openRobot(o *opening, k robotKind) Sender {
 	for _, m := range o.Mentions {
-		o.demand(mentionForm.MatchString(m), "mentions", "%q is nobody: write user ids or mobile numbers, without an @ before them, or \"@all\"", m)
+		o.Demand(mentionForm.MatchString(m), "mentions", "%q is nobody: write user ids or mobile numbers, without an @ before them, or \"@all\"", m)
 	}
 	secret := ""
 	if k.sign != nil {

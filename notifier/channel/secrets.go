@@ -73,21 +73,14 @@ func blank(parts ...string) (s secrets) {
 	return s
 }
 
-func (s *secrets) addWhole(parts ...string) {
-	for _, p := range parts {
-		if len(p) >= leastSecret {
-			for _, form := range forms(p) {
-				s.keep(form, false)
-			}
-		}
-	}
-}
+func (s *secrets) add(parts ...string)      { s.take(true, parts) }
+func (s *secrets) addWhole(parts ...string) { s.take(false, parts) }
 
-func (s *secrets) add(parts ...string) {
+func (s *secrets) take(inPieces bool, parts []string) {
 	for _, p := range parts {
 		if len(p) >= leastSecret {
 			for _, form := range forms(p) {
-				s.keep(form, true)
+				s.keep(form, inPieces)
 			}
 		}
 	}

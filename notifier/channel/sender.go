@@ -97,15 +97,13 @@ func keyed(key string) http.Header {
 
 // webhookID is msg_ and the first half of the key's SHA-256 in hex: the same for a key on every attempt and from every host,
 // and without the dots that part a signature's text.
-func webhookID(key string) string { return "msg_" + digest(key)[:32] }
+func webhookID(key string) string { return "msg_" + ID(key) }
 
 // ID is what people recognise a notification by, when it reached them twice: the digits of its webhook-id. Fewer could be made to
 // agree with another notification's by whoever chooses assets and tasks.
-func ID(key string) string { return digest(key)[:32] }
-
-func digest(key string) string {
+func ID(key string) string {
 	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:])
+	return hex.EncodeToString(sum[:16])
 }
 
 // payload is the body of webhook, exec and log, but for facts, which come last in data, to the letter.

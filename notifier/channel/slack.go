@@ -16,7 +16,7 @@ var slackKind = kind{
 	name: "slack", keys: append(slices.Clone(robotKeys), "max_length"), secret: true,
 	open: func(o *opening) Sender {
 		ok := o.MaxLength == 0 || o.MaxLength >= slackLeast && o.MaxLength <= slackLimit
-		o.demand(ok, "max_length", "must be %d to %d characters", slackLeast, slackLimit)
+		o.Demand(ok, "max_length", "must be %d to %d characters", slackLeast, slackLimit)
 		return openRobot(o, slack)
 	},
 }

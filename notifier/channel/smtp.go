@@ -210,18 +210,18 @@ const (
 // (5.4.5), too many mails or connections.
 var passing = regexp.MustCompile(`(?i)^53[0-9] |\b5\.4\.5\b|frequency|rate.?limit|too (many|fast)|try (again|later)|quota|temporar|throttl`)
 
-func passes(err error) bool {
+func passes(err error) bool { return saysSo(err, passing) }
+
+// saysSo reports whether a mail server's answer is of a form.
+func saysSo(err error, form *regexp.Regexp) bool {
 	said, ok := errors.AsType[*textproto.Error](err)
-	return ok && passing.MatchString(said.Error())
+	return ok && form.MatchString(said.Error())
 }
 
 // tooMany is what servers say when a transaction has as many recipients as they take (RFC 5321 sections 4.5.3.1.10 and 4.2.3).
 var tooMany = regexp.MustCompile(`(?i)^(452|552) |\b[45]\.5\.3\b|too many recipients|recipient (count|limit)`)
 
-func crowded(err error) bool {
-	said, ok := errors.AsType[*textproto.Error](err)
-	return ok && tooMany.MatchString(said.Error())
-}
+func crowded(err error) bool { return saysSo(err, tooMany) }
 
 // smtpCode is that of a mail server's answer, 0 if err is something else.
 func smtpCode(err error) int {

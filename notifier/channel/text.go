@@ -81,7 +81,7 @@ var proseKeys = []string{"language", "template_file"}
 // newProse makes one whose own texts begin with head, a piece of a template.
 func newProse(o *opening, head string, tame func(string) string) *prose {
 	w, ok := languages[cmp.Or(o.Language, DefaultLanguage)]
-	o.demand(ok, "language", "%q is not known: write one of en, zh", o.Language)
+	o.Demand(ok, "language", "%q is not known: write one of en, zh", o.Language)
 	p := &prose{words: w, safe: template.Must(template.New("").Parse(head + w.body)), tame: tame}
 	if own := o.read("template_file", o.TemplateFile, func(name string) (string, error) { return o.Files.Template(name) }, checkTemplate); own != "" {
 		p.own = template.Must(template.New("").Parse(own))

@@ -36,7 +36,7 @@ func openWebhook(o *opening) Sender {
 	w := &webhook{poster: newPoster(o, text, string(key), strings.TrimPrefix(text, secretPrefix))}
 	if key != nil {
 		signer, err := standardwebhooks.NewWebhookRaw(key)
-		o.demand(err == nil, "secret_file", "cannot be used to sign")
+		o.Demand(err == nil, "secret_file", "cannot be used to sign")
 		w.signer = signer
 	}
 	return w

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -115,13 +116,7 @@ func flagText(name string) string {
 func (k completer) print(out io.Writer, what string) {
 	ctx, cancel := context.WithTimeout(context.Background(), completeLimit)
 	defer cancel()
-	socket := k.values["socket"]
-	if socket == "" {
-		socket = os.Getenv("PICKET_SOCKET")
-	}
-	if socket == "" {
-		socket = defaultSocket
-	}
+	socket := cmp.Or(k.values["socket"], os.Getenv("PICKET_SOCKET"), defaultSocket)
 	c := client.New(socket)
 	defer c.CloseIdleConnections()
 	for _, name := range k.names(ctx, c, what) {
