@@ -19,6 +19,7 @@ import (
 // entry is an asset that is not settled.
 type entry struct {
 	asset  assets.Asset
+	place  int // in the list
 	chunk  *chunk
 	name   string // of its requests for a claim: an answer that was lost is given again
 	due    time.Time

@@ -39,6 +39,8 @@ func (c *chunk) bounds(l *assets.List) (from, to int) {
 type look struct {
 	chunk  *chunk
 	closes bool           // all of it is settled here: it is looked at so that others may pass over it
+	checks bool           // whether all that was seen still holds
+	basis  string         // for which this holds
 	open   []int          // places in the list of what is to be worked on
 	known  map[int]Result // of what is done, by place, where there is more to tell than that
 	err    error          // the daemon, or its Redis, could not be asked
@@ -68,7 +70,7 @@ func (a *Agent) look(ctx context.Context, list *assets.List, c *chunk) look {
 	if err != nil {
 		return seen // each asset's claim will tell what is wrong
 	}
-	seen.open = seen.open[:0]
+	seen.open, seen.basis = seen.open[:0], got.Basis
 	for _, at := range got.Open {
 		seen.open = append(seen.open, from+at)
 	}
@@ -111,7 +113,8 @@ func isTerminal(state string) bool {
 	return state == client.StateFinished || state == client.StateFailed
 }
 
-// take looks at the next chunk, one at a time: at one that is settled here, else, when little is left to be begun, at one of the others.
+// take looks at the next chunk, one at a time: at one that is settled here, else, when little is left to be begun, at one of the others,
+// and at last whether all still holds.
 func (r *listRun) take(ctx context.Context) {
 	next := look{closes: len(r.settled) > 0}
 	switch {
@@ -121,13 +124,15 @@ func (r *listRun) take(ctx context.Context) {
 		next.chunk, r.settled = r.settled[0], r.settled[1:]
 	case len(r.todo) > 0 && len(r.fresh) < r.a.options.Parallel && !time.Now().Before(r.calm):
 		next.chunk, r.todo = &chunk{number: r.todo[0]}, r.todo[1:]
+	case !r.memory.checked && r.running+len(r.fresh)+len(r.later)+len(r.todo) == 0:
+		next.chunk, next.checks = &chunk{}, true
 	default:
 		return
 	}
 	r.looking = true
 	go func() {
 		seen := r.a.look(ctx, r.list, next.chunk)
-		seen.closes = next.closes
+		seen.closes, seen.checks = next.closes, next.checks
 		r.looks <- seen
 	}()
 }
@@ -138,35 +143,51 @@ func (r *listRun) see(l look) {
 	switch {
 	case l.closes:
 		return // that others could not be told costs them a look
+	case l.checks:
+		if r.todo = r.memory.check(l); len(r.todo) > 0 {
+			r.a.options.Log.Warn("a ticket was reopened, or Redis lost data: the list is gone over again", "chunks", len(r.todo))
+		}
+		return
 	case l.err != nil:
 		r.todo, r.calm = append(r.todo, l.chunk.number), time.Now().Add(awayPause)
 		return
 	}
 	from, to := l.chunk.bounds(r.list)
+	r.memory.bases[l.chunk.number] = l.basis
 	passed := make([]bool, to-from)
 	for i := range passed {
-		_, known := l.known[from+i]
-		passed[i] = !known
+		passed[i] = r.memory.places[from+i] == 0
 	}
-	l.chunk.left = len(l.open)
 	for _, i := range rand.Perm(len(l.open)) {
-		asset := r.list.At(l.open[i])
-		passed[l.open[i]-from] = false
+		place := l.open[i]
+		passed[place-from] = false
+		if !r.memory.forget(place, &r.counts) {
+			continue // it is settled here, and to be resumed by another run
+		}
+		asset := r.list.At(place)
+		l.chunk.left++
 		r.fresh = append(r.fresh, &entry{
-			asset: asset, chunk: l.chunk, name: cryptorand.Text(), last: Result{Asset: asset.Name, Task: r.a.options.Task},
+			asset: asset, place: place, chunk: l.chunk, name: cryptorand.Text(), last: Result{Asset: asset.Name, Task: r.a.options.Task},
 		})
 	}
 	for _, place := range slices.Sorted(maps.Keys(l.known)) {
-		r.settle(l.known[place])
+		if passed[place-from] {
+			passed[place-from] = false
+			r.settle(place, l.known[place])
+		}
 	}
+	same := Result{Outcome: Done, State: client.StateFinished, Skipped: true}
 	n := 0
-	for result := range r.of(l.chunk, passed, Result{Outcome: Done, State: client.StateFinished, Skipped: true}) {
-		r.counts.add(result)
-		n++
+	for i, is := range passed {
+		if is {
+			r.memory.places[from+i] = remembered(same)
+			n++
+		}
 	}
 	if n > 0 {
+		r.counts.add(same, n)
 		r.progress = time.Now()
-		r.a.options.ReportAll(r.of(l.chunk, passed, Result{Outcome: Done, State: client.StateFinished, Skipped: true}))
+		r.a.options.ReportAll(r.of(l.chunk, passed, same))
 	}
 }
 

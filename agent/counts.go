@@ -31,21 +31,21 @@ type Counts struct {
 	AwaySince time.Time `json:"-"`
 }
 
-// add counts an asset that is settled.
-func (c *Counts) add(r Result) {
+// add counts n assets that are settled so; with -1, one is not any more.
+func (c *Counts) add(r Result, n int) {
 	switch r.Outcome {
 	case Done:
-		c.Done++
+		c.Done += n
 		if r.Skipped {
-			c.Before++
+			c.Before += n
 		}
 	case Failed:
-		c.Failed++
+		c.Failed += n
 	case Stopped:
-		c.Stopped++
+		c.Stopped += n
 	}
 	if r.HighRisk {
-		c.HighRisk++
+		c.HighRisk += n
 	}
 }
 

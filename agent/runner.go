@@ -29,6 +29,7 @@ type listRun struct {
 	todo     []int    // chunks that are not looked at yet, in an order of chance
 	settled  []*chunk // to be looked at for others
 	looking  bool     // at a chunk
+	memory   memory
 	fresh    []*entry // not tried yet
 	later    []*entry // tried, and to be tried again; the one due first comes first
 	running  int
@@ -55,7 +56,7 @@ type illness struct {
 // ended at once. It returns when everything is settled, given up or stopped, with Held and Stopped as what is left. The bad
 // lines of the list are reported first and count as failed. The error is a refusal that every asset would get.
 func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, list *assets.List) (Counts, error) {
-	r := &listRun{a: a, list: list, results: make(chan attempted), looks: make(chan look), progress: time.Now()}
+	r := &listRun{a: a, list: list, results: make(chan attempted), looks: make(chan look), memory: newMemory(list), progress: time.Now()}
 	bad := len(list.Bad) + list.MoreBad
 	r.counts = Counts{Total: list.Len() + bad, Failed: bad, Began: time.Now()}
 	for _, b := range list.Bad {
@@ -84,7 +85,7 @@ func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, list *assets.
 		case r.running > 0 || r.looking:
 		case r.refused != nil:
 			return r.counts, r.refused
-		case stopped || overdue || len(r.later) == 0 && !r.untried():
+		case stopped || overdue || len(r.later) == 0 && !r.untried() && r.memory.checked:
 			r.abandon(stopped)
 			return r.counts, nil
 		}
@@ -201,7 +202,7 @@ func (r *listRun) takeIn(done attempted) {
 		}
 	}
 	if !done.again {
-		r.settle(done.result)
+		r.settle(e.place, done.result)
 		r.close(e.chunk, done.result)
 		return
 	}
@@ -219,8 +220,9 @@ func (r *listRun) takeIn(done attempted) {
 }
 
 // settle counts and reports what became of an asset.
-func (r *listRun) settle(result Result) {
-	r.counts.add(result)
+func (r *listRun) settle(place int, result Result) {
+	r.counts.add(result, 1)
+	r.memory.places[place] = remembered(result)
 	r.a.options.Report(result)
 }
 
@@ -246,7 +248,7 @@ func (r *listRun) abandon(stopped bool) {
 			e.last.Outcome, e.last.Error = rest.Outcome, cmp.Or(e.last.Error, rest.Error)
 		}
 		if stopped {
-			r.counts.add(e.last)
+			r.counts.add(e.last, 1)
 		}
 		r.a.options.Report(e.last)
 	}

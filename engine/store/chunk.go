@@ -56,23 +56,21 @@ func (s *Store) Chunk(ctx context.Context, task string, of []Asset, standing str
 		digest.Write([]byte(a + "\n"))
 		ids[i] = ID(a, task)
 	}
-	field, epoch := hex.EncodeToString(digest.Sum(nil)[:16]), ""
+	field, m := hex.EncodeToString(digest.Sum(nil)[:16]), marked{}
 	if standing != "" { // read before the tickets are
-		var known mark
-		var age time.Duration
 		var err error
-		if epoch, known, age, err = s.marked(ctx, task, field); err != nil {
+		if m, err = s.marked(ctx, task, field); err != nil {
 			return Chunk{}, err
 		}
-		if known.Standing == standing && age < s.c.Keep { // else the first of its tickets is gone
-			return Chunk{[]int{}, known.Failed, known.HighRisk, basis(epoch, standing)}, nil
+		if m.Standing == standing && m.age < s.c.Keep { // else the first of its tickets is gone
+			return Chunk{[]int{}, m.Failed, m.HighRisk, basis(m.epoch, standing)}, nil
 		}
 	}
 	states, err := s.States(ctx, ids)
 	if err != nil {
 		return Chunk{}, err
 	}
-	c, oldest := Chunk{Open: []int{}, Basis: basis(epoch, standing)}, states[0].UpdatedAt
+	c, oldest := Chunk{Open: []int{}, Basis: basis(m.epoch, standing)}, states[0].UpdatedAt
 	for i, t := range states {
 		switch {
 		case t.State != Finished && t.State != Failed:
@@ -88,30 +86,38 @@ func (s *Store) Chunk(ctx context.Context, task string, of []Asset, standing str
 			oldest = t.UpdatedAt
 		}
 	}
-	if len(c.Open) == 0 && c.Basis != "" {
-		m, _ := json.Marshal(mark{standing, oldest.UnixMilli(), c.Failed, c.HighRisk})
+	if len(c.Open) == 0 && m.open {
+		value, _ := json.Marshal(mark{standing, oldest.UnixMilli(), c.Failed, c.HighRisk})
 		// A mark that is not made costs others a reading.
-		_ = markScript.Run(ctx, s.c.Redis, []string{s.Keys.Marks(task)}, field, epoch, m, s.c.Keep.Milliseconds(), marksMost).Err()
+		_ = markScript.Run(ctx, s.c.Redis, []string{s.Keys.Marks(task)}, field, m.epoch, value, s.c.Keep.Milliseconds(), marksMost).Err()
 	}
 	return c, nil
 }
 
-// marked returns the epoch of a task's marks, empty when nothing may be marked, the mark of a chunk, and how long ago the first of its
-// tickets was written last.
-func (s *Store) marked(ctx context.Context, task, field string) (epoch string, known mark, age time.Duration, err error) {
+// marked is what stands of a chunk.
+type marked struct {
+	mark
+	epoch string        // of the marks
+	open  bool          // something may be marked in that epoch
+	age   time.Duration // since the first of its tickets was written last
+}
+
+func (s *Store) marked(ctx context.Context, task, field string) (marked, error) {
 	v, err := chunkScript.Run(ctx, s.c.Redis, []string{s.Keys.Marks(task), s.Keys.reopening(task)}, field, rand.Text(), s.c.Keep.Milliseconds()).StringSlice()
 	if err != nil {
-		return "", mark{}, 0, Unavailable(err)
+		return marked{}, Unavailable(err)
 	}
-	if json.Unmarshal([]byte(v[1]), &known) != nil {
-		known = mark{}
+	m := marked{epoch: v[0], open: len(v) == 3}
+	if json.Unmarshal([]byte(v[1]), &m.mark) != nil {
+		m.mark = mark{}
 	}
-	return v[0], known, time.Duration(number(v[2])-known.Oldest) * time.Millisecond, nil
+	m.age = time.Duration(number(v[2])-m.Oldest) * time.Millisecond
+	return m, nil
 }
 
 // basis is short for what an answer rests on.
 func basis(epoch, standing string) string {
-	if epoch == "" || standing == "" {
+	if standing == "" {
 		return ""
 	}
 	sum := sha256.Sum256([]byte(epoch + "/" + standing))
@@ -121,7 +127,7 @@ func basis(epoch, standing string) string {
 // Unmark takes a task's marks away: before a ticket of it is reopened, so that none is left if this daemon dies, and after it, so that
 // none rests on what was read before. Errors: ErrUnavailable.
 func (s *Store) Unmark(ctx context.Context, task string) error {
-	return unavailableOrNil(unmarkScript.Run(ctx, s.c.Redis, []string{s.Keys.Marks(task), s.Keys.reopening(task)}, reopenWithin.Milliseconds()).Err())
+	return unavailableOrNil(unmarkScript.Run(ctx, s.c.Redis, []string{s.Keys.Marks(task), s.Keys.reopening(task)}, rand.Text(), reopenWithin.Milliseconds()).Err())
 }
 
 // NoteList notes that a list with that digest and so many assets is worked on under a task. Errors: ErrUnavailable.

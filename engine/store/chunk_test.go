@@ -39,18 +39,19 @@ func TestAMarkOutlivesNothingThatItRestsOn(t *testing.T) {
 		return int(v[0])
 	}
 	// A host that stood still between reading and marking.
-	before, _, _, err := s.marked(t.Context(), "t", "f")
-	if err != nil || before == "" {
-		t.Fatalf("%q, %v", before, err)
+	before, err := s.marked(t.Context(), "t", "f")
+	if err != nil || !before.open {
+		t.Fatalf("%+v, %v", before, err)
 	}
 	if err := s.Unmark(t.Context(), "t"); err != nil {
 		t.Fatal(err)
 	}
-	if mark("f", before, "{}", 10) != 0 {
+	if mark("f", before.epoch, "{}", 10) != 0 {
 		t.Error("it marks what it read before a ticket was reopened")
 	}
-	if epoch, _, _, err := s.marked(t.Context(), "t", "f"); err != nil || epoch != "" {
-		t.Errorf("while a ticket may be reopened the epoch is %q, %v", epoch, err)
+	meanwhile, err := s.marked(t.Context(), "t", "f")
+	if err != nil || meanwhile.open || mark("f", meanwhile.epoch, "{}", 10) != 0 {
+		t.Errorf("while a ticket may be reopened there is %+v, %v", meanwhile, err)
 	}
 	if n := c.PTTL(t.Context(), s.Keys.reopening("t")).Val(); n < 4*CallTimeout || n > reopenWithin {
 		t.Errorf("nothing is marked for %s", n)
@@ -58,9 +59,10 @@ func TestAMarkOutlivesNothingThatItRestsOn(t *testing.T) {
 	if err := c.Del(t.Context(), s.Keys.reopening("t")).Err(); err != nil {
 		t.Fatal(err)
 	}
-	after, _, _, err := s.marked(t.Context(), "t", "f")
-	if err != nil || after == "" || after == before || mark("f", before, "{}", 10) != 0 || mark("f", after, "{}", 0) != 0 || mark("f", after, "{}", 1) != 1 {
-		t.Errorf("the epoch %q follows %q, %v", after, before, err)
+	after, err := s.marked(t.Context(), "t", "f")
+	if err != nil || !after.open || mark("f", before.epoch, "{}", 10) != 0 || mark("f", meanwhile.epoch, "{}", 10) != 0 ||
+		mark("f", after.epoch, "{}", 0) != 0 || mark("f", after.epoch, "{}", 1) != 1 {
+		t.Errorf("%+v follows %+v, %v", after, before, err)
 	}
 
 	// The life of the first ticket is over.

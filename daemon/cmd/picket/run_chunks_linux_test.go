@@ -64,6 +64,9 @@ func TestAListOfManyChunksOutlivesItsHosts(t *testing.T) {
 	}
 	_ = runs[1].cmd.Process.Signal(unix.SIGCONT)
 	runs[1].wait(t, 0)
+	if strings.Contains(runs[2].out.String()+runs[2].log.String(), "gone over again") {
+		t.Error("the list was gone over again for nothing")
+	}
 	worked := func(wantCode int) (names []string) {
 		t.Helper()
 		r := s.start(t, hosts[2], "--assets", list, "--task", "w48")
@@ -90,5 +93,31 @@ func TestAListOfManyChunksOutlivesItsHosts(t *testing.T) {
 	}
 	if got := worked(0); len(got) != 1 || got[0] != assets[17] {
 		t.Errorf("%v were done again", got)
+	}
+}
+
+// TestAListUnderWayIsGoneOverAgain: when a ticket that was done is reopened before the run has ended.
+func TestAListUnderWayIsGoneOverAgain(t *testing.T) {
+	t.Parallel()
+	h := startHosts(t, "", "scan-01")[0]
+	s := newScanners(t, `case $PICKET_ASSET in last) while ! [ -e "$0.go" ]; do sleep 0.05; done ;; esac; echo '{"state": "ASSET_OFFLINE"}'`, "false")
+	list := filepath.Join(s.dir, "list")
+	if err := os.WriteFile(list, []byte("web-01\nweb-02\nlast\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := s.start(t, h, "--assets", list, "--task", "w48")
+	eventually(t, "two of three are done", func() bool { return strings.Count(r.out.String(), "\n") == 2 })
+	cl := client.New(h.socket)
+	t.Cleanup(cl.CloseIdleConnections)
+	if _, err := cl.Reopen(t.Context(), "web-02", "w48", "once more"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "online.go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.wait(t, 0)
+	ticket, err := cl.Ticket(t.Context(), "web-02", "w48")
+	if err != nil || ticket.State != client.StateFinished || ticket.Run != 2 || !strings.Contains(r.log.String(), "picket: 3 of 3 done") || len(r.results(t)) != 4 {
+		t.Errorf("the ticket is %s, %v; it says %s, %s", asJSON(t, ticket), err, &r.out, &r.log)
 	}
 }
