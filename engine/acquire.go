@@ -185,7 +185,7 @@ func (e *Engine) take(ctx context.Context, c *claim) (store.Ticket, bool, error)
 	case store.Gone:
 		return store.Ticket{}, false, errHeld
 	}
-	ticket, err := m.Ticket(c.ticket)
+	ticket, err := e.store.Complete(ctx, c.ticket, m.Hash, nil)
 	if err != nil || m.Code == store.Terminal {
 		return ticket, false, err
 	}
@@ -204,7 +204,7 @@ func (e *Engine) take(ctx context.Context, c *claim) (store.Ticket, bool, error)
 	}
 	keep = true
 	c.lock = e.mutex(e.renewed, c)
-	c.size.Store(m.Size())
+	c.size.Store(m.Weight())
 	ticket.Holder = e.holding(c)
 	return ticket, true, nil
 }

@@ -87,6 +87,6 @@ func (e *Engine) Reopen(ctx context.Context, id store.TicketID, by, reason strin
 			}
 		}
 		e.courier.HeedNow(ctx, id, w.Hash)
-		return w.Ticket(id)
+		return e.store.Complete(ctx, id, w.Hash, nil)
 	}
 }

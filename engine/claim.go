@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"maps"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -40,6 +41,7 @@ type claim struct {
 	size   atomic.Int64    // bytes of the ticket as it was last read; -1: not known
 	writes store.Turnstile // held by the one write that is under way
 	number int64           // of the last write; guarded by writes
+	known  store.Records   // what it recorded, as far as that is small; guarded by mu
 	lock   *redsync.Mutex  // used by one goroutine at a time: who claims, then the renewal under way
 
 	mu       sync.Mutex
@@ -103,6 +105,22 @@ func (c *claim) lost() *LostError {
 // writer is the claim as the scripts compare it with the newest grant.
 func (c *claim) writer() store.Writer {
 	return store.Writer{Token: c.token, Nonce: c.nonce, Agent: c.agent}
+}
+
+// knownMost is up to how many bytes of facts a claim keeps what it recorded, so that an answer with the ticket need not read it.
+const knownMost = 2 << 10
+
+// recorded adds what a write of the claim recorded to what is known, and returns all of it.
+func (c *claim) recorded(more store.Records) store.Records {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := store.Records{}
+	maps.Copy(all, c.known)
+	maps.Copy(all, more)
+	if all.Size() <= knownMost {
+		c.known = all
+	}
+	return all
 }
 
 // event is one of a kind for the audit about the claim.

@@ -89,7 +89,7 @@ func recorded(t *testing.T, e *Engine, a store.Asset, tasks ...string) map[strin
 	logs := map[string]*redis.IntCmd{}
 	for _, task := range tasks {
 		hashes[task] = p.HGetAll(t.Context(), e.store.Keys.Ticket(store.ID(a, task)))
-		logs[task] = p.XLen(t.Context(), e.store.Keys.Log(store.ID(a, task)))
+		logs[task] = p.LLen(t.Context(), e.store.Keys.Log(store.ID(a, task)))
 	}
 	lock := p.Get(t.Context(), e.store.Keys.Lock(a))
 	_, _ = p.Exec(t.Context())

@@ -42,7 +42,7 @@ func (e *Engine) Notify(ctx context.Context, id string, uid uint32, r delivery.R
 	if err != nil {
 		return WriteResult{}, err
 	}
-	result, err := e.written(c, w, ErrContentConflict)
+	result, err := e.written(ctx, c, w, ErrContentConflict)
 	if err != nil || r.Wait == 0 || result.Ticket.State != store.Notifying {
 		return result, err
 	}

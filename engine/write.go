@@ -54,7 +54,7 @@ func (e *Engine) Step(ctx context.Context, id string, uid uint32, r StepRequest)
 	if err != nil {
 		return WriteResult{}, err
 	}
-	return e.written(c, written, ErrStepConflict)
+	return e.written(ctx, c, written, ErrStepConflict)
 }
 
 // FailureRequest records a failure.
@@ -85,7 +85,7 @@ func (e *Engine) Fail(ctx context.Context, id string, uid uint32, r FailureReque
 	if err != nil {
 		return WriteResult{}, err
 	}
-	return e.written(c, written, nil)
+	return e.written(ctx, c, written, nil)
 }
 
 // Finish moves the ticket to FINISHED and releases the claim; in NOTIFYING it only releases, and the receipts finish the
@@ -116,7 +116,7 @@ func (e *Engine) Finish(ctx context.Context, id string, uid uint32, summary stri
 	}
 	var w WriteResult
 	if err == nil {
-		w, err = e.written(c, written, nil)
+		w, err = e.written(ctx, c, written, nil)
 	}
 	if err != nil {
 		c.setFinishing(false)
@@ -228,9 +228,9 @@ func (e *Engine) recordRefusal(c *claim, w store.ClaimWrite) {
 }
 
 // written is the answer to a claim's write; conflict is what a Conflict means.
-func (e *Engine) written(c *claim, w store.Written, conflict error) (WriteResult, error) {
-	c.size.Store(w.Size())
-	ticket, err := w.Ticket(c.ticket)
+func (e *Engine) written(ctx context.Context, c *claim, w store.Written, conflict error) (WriteResult, error) {
+	c.size.Store(w.Weight())
+	ticket, err := e.store.Complete(ctx, c.ticket, w.Hash, c.recorded(w.Recorded))
 	if err != nil {
 		return WriteResult{}, err
 	}

@@ -61,7 +61,11 @@ func (c *Courier) Accept(ctx context.Context, from Claim, r Request, channels []
 		}
 	case err == nil && w.Code == store.Replayed:
 		c.drop(in.Ref)
-		err = c.Adopt(from.Ticket, w.Hash)
+		s, readErr := c.read(ctx, from.Ticket) // an answer has no content
+		if readErr != nil {
+			return w, readErr
+		}
+		err = c.Adopt(from.Ticket, s.Hash)
 	default:
 		c.drop(in.Ref)
 		return w, err

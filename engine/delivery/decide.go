@@ -69,7 +69,7 @@ func (c *Courier) decided(ctx context.Context, r Resolution, w store.Written, qu
 		return store.Ticket{}, undecided(r.Channel, question)
 	}
 	c.HeedNow(ctx, r.Ticket, w.Hash)
-	return w.Ticket(r.Ticket)
+	return c.store.Complete(ctx, r.Ticket, w.Hash, nil)
 }
 
 // undecided is a ChannelError for a channel as it was named, any when it is empty, none of which is in one of the statuses.

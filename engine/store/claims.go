@@ -4,8 +4,10 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/picketd/picket/audit"
@@ -34,27 +36,29 @@ type ClaimWrite struct {
 	Refusal
 	script script
 	more   []any
+	field  string // of what it records, if it records something
+	record Record
 }
 
 // Step records a step's result, once: Replayed, Conflict, Illegal. facts is a JSON object. Errors: facts that are no JSON.
 func (s *Store) Step(flow *Flow, token int64, step string, to State, facts json.RawMessage, summary string) (ClaimWrite, error) {
-	result := Step{to, summary, token, s.c.Host, time.Now().Round(time.Millisecond).UTC(), facts}
-	record, err := encode(result)
-	if err != nil {
-		return ClaimWrite{}, err
+	facts = bytes.TrimSpace(facts)
+	if !bytes.HasPrefix(facts, []byte(factsBegin)) || !json.Valid(facts) {
+		return ClaimWrite{}, errors.New("facts are not a JSON object")
 	}
-	result.Facts = json.RawMessage("{}")
-	listed, err := brief(facts, result)
 	from := flow.from(step, to)
-	return ClaimWrite{Refusal{Event: "step", Step: step, To: to}, stepScript, []any{
-		step, string(to), factsDigest(to, facts), record, set(from), set(without(from, to)), summary, listed, flow.risk(step, to, facts),
-	}}, err
+	more := []any{step, string(to), factsDigest(to, facts), set(from), set(without(from, to)), summary, flow.risk(step, to, facts)}
+	if string(facts) != noFacts {
+		more = append(more, []byte(facts))
+	}
+	record := Record{Step: Step{to, summary, token, s.c.Host, time.Time{}, facts}} // the time is Redis'
+	return ClaimWrite{Refusal{Event: "step", Step: step, To: to}, stepScript, more, recordOf + step, record}, nil
 }
 
 // Fail records that a step failed; a final failure moves the ticket to FAILED: Illegal.
 func (s *Store) Fail(flow *Flow, step, why string, final bool) (ClaimWrite, error) {
 	record, err := encode(Failure{Step: step, Error: why, Final: final, At: time.Now().Round(time.Millisecond).UTC()})
-	w, from := ClaimWrite{Refusal{Event: "failure", Step: step}, failureScript, nil}, flow.open()
+	w, from := ClaimWrite{Refusal: Refusal{Event: "failure", Step: step}, script: failureScript}, flow.open()
 	if final {
 		w.Event, w.To, from = "failed", Failed, flow.failable()
 	}
@@ -64,7 +68,9 @@ func (s *Store) Fail(flow *Flow, step, why string, final bool) (ClaimWrite, erro
 
 // Finish moves the ticket to FINISHED and ends the claim; in NOTIFYING it ends the claim only: Illegal.
 func (s *Store) Finish(flow *Flow, summary string) ClaimWrite {
-	return ClaimWrite{Refusal{Event: "finished", To: Finished}, finishScript, []any{set(flow.from(FinishCall, Finished)), summary}}
+	return ClaimWrite{
+		Refusal: Refusal{Event: "finished", To: Finished}, script: finishScript, more: []any{set(flow.from(FinishCall, Finished)), summary},
+	}
 }
 
 // WriteClaim runs a fenced write.
@@ -74,7 +80,12 @@ func (s *Store) WriteClaim(ctx context.Context, id TicketID, by Writer, w ClaimW
 		return Written{}, err
 	}
 	told := audit.Event{Kind: audit.Kind(w.Event), Token: by.Token, Agent: by.Agent, Step: w.Step, To: string(w.To)}
-	return s.writeTicket(ctx, w.script, id, by, refused, told, append([]any{by.Number}, w.more...)...)
+	written, err := s.writeTicket(ctx, w.script, id, by, refused, told, append([]any{by.Number}, w.more...)...)
+	if written.Code == OK && w.field != "" && written.Hash[w.field] != "" {
+		w.record.Step.At = written.Updated()
+		written.Recorded = Records{w.field + " " + written.Hash[w.field]: w.record}
+	}
+	return written, err
 }
 
 // Refuse records a claim's write that the daemon refuses by itself, like one that Redis refused.

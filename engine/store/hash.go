@@ -4,6 +4,7 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -40,9 +41,9 @@ func (h Hash) Knows(intent string) bool { return names(h["intents"], intent) }
 func (h Hash) Owner() string { return h["owner"] }
 
 // Notified reports whether the ticket has a notification.
-func (h Hash) Notified() bool { return h["digest.notification"] != "" }
+func (h Hash) Notified() bool { return h[ofContent] != "" }
 
-// Content is the accepted notification, JSON.
+// Content is the accepted notification, JSON, of a ticket that was read whole.
 func (h Hash) Content() string { return h["notification"] }
 
 // Severity is that of the notification; empty when it cannot be read.
@@ -74,7 +75,7 @@ func (h Hash) Once(channel string, otherwise bool) bool {
 	return frozen == "1" || !ok && otherwise
 }
 
-// Size is how large the ticket is as it stands in Redis, in bytes.
+// Size is how large the hash is, in bytes.
 func (h Hash) Size() (n int64) {
 	for _, value := range h {
 		n += int64(len(value))
@@ -82,8 +83,11 @@ func (h Hash) Size() (n int64) {
 	return n
 }
 
-// Ticket decodes the hash.
-func (h Hash) Ticket(id TicketID) (Ticket, error) {
+// Weight is how large the ticket is as it stands in Redis, with its records, in bytes.
+func (h Hash) Weight() int64 { return h.Size() + number(h["bytes"]) }
+
+// Ticket decodes the hash, with these records.
+func (h Hash) Ticket(id TicketID, records Records) (Ticket, error) {
 	t := Ticket{
 		ID: id, Flow: h["flow"], State: State(h["state"]), Token: number(h["token"]), Run: number(h["run"]),
 		Revision: number(h["revision"]), Summary: h["summary"], CreatedAt: millis(h["created_at"]),
@@ -93,12 +97,14 @@ func (h Hash) Ticket(id TicketID) (Ticket, error) {
 	for name, value := range h {
 		kind, rest, ok := strings.Cut(name, ".")
 		switch {
-		case ok && kind == "steps":
-			step, err := decodeStep(value)
-			if err != nil {
-				return Ticket{}, fmt.Errorf("cannot read step %s of ticket %s: %w", rest, id, err)
+		case ok && kind+"." == recordOf:
+			record, there := records[name]
+			if !there {
+				return Ticket{}, fmt.Errorf("cannot read %s of ticket %s: its log does not have it", rest, id)
 			}
-			t.Steps[rest] = step
+			if t.Notification = cmp.Or(t.Notification, record.Notification); record.Notification == nil {
+				t.Steps[rest] = record.Step
+			}
 		case ok && kind == "delivery":
 			d := Delivery{
 				Status: outbox.Status(value), Attempts: number(h["attempts."+rest]), Host: h["host."+rest], Error: h["error."+rest],
@@ -115,12 +121,6 @@ func (h Hash) Ticket(id TicketID) (Ticket, error) {
 			return Ticket{}, fmt.Errorf("cannot read the failure of ticket %s: %w", id, err)
 		}
 		t.Failure.Count = number(h["failure_count"])
-	}
-	if v := h["notification"]; v != "" {
-		t.Notification = &Notification{}
-		if err := json.Unmarshal([]byte(v), t.Notification); err != nil {
-			return Ticket{}, fmt.Errorf("cannot read the notification of ticket %s: %w", id, err)
-		}
 	}
 	return t, nil
 }

@@ -6,12 +6,13 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// How much of a history is read at once: so many events at first, then as many as have about so many bytes.
+// How much of a history is read at once: so many elements of the log at first, then as many as have about so many bytes.
 const (
 	historyFirst = 4
 	historyMost  = 512
@@ -36,41 +37,50 @@ func (s *Store) History(ctx context.Context, id TicketID) (events, refused []Eve
 // EachEvent hands a ticket's accepted writes over page by page, oldest first, and returns the refused ones. Without any it is an
 // ErrTicketNotFound. What each returns ends it, and is returned.
 func (s *Store) EachEvent(ctx context.Context, id TicketID, each func(page []Event) error) (refused []Event, err error) {
-	var newest *redis.XMessageSliceCmd
+	var length *redis.IntCmd
 	var list *redis.StringSliceCmd
 	err = s.together(ctx, func(p redis.Pipeliner, ctx context.Context) {
-		newest = p.XRevRangeN(ctx, s.Keys.Log(id), "+", "-", 1)
+		length = p.LLen(ctx, s.Keys.Log(id))
 		list = p.LRange(ctx, s.Keys.Refused(id), 0, -1)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(newest.Val()) == 0 {
+	if length.Val() == 0 {
 		return nil, notFound()
 	}
-	end, _, _ := strings.Cut(newest.Val()[0].ID, "-") // with whatever is counted there meanwhile
-	for from, n := "-", int64(historyFirst); ; {
-		var log *redis.XMessageSliceCmd
-		err := s.together(ctx, func(p redis.Pipeliner, ctx context.Context) { log = p.XRangeN(ctx, s.Keys.Log(id), from, end, n) })
+	seq := int64(0)
+	var left []string // the newest event that was read, whose records may follow
+	for from, n := int64(0), int64(historyFirst); from < length.Val(); {
+		var log *redis.StringSliceCmd
+		until := min(from+n, length.Val()) - 1 // with whatever is counted there meanwhile
+		err := s.together(ctx, func(p redis.Pipeliner, ctx context.Context) { log = p.LRange(ctx, s.Keys.Log(id), from, until) })
 		if err != nil {
 			return nil, err
 		}
-		page, size := make([]Event, 0, n), 0
-		for _, m := range log.Val() {
-			page = append(page, accepted(m))
-			for _, value := range m.Values {
-				size += len(value.(string))
+		elements, size := append(left, log.Val()...), 0
+		for _, element := range log.Val() {
+			size += len(element)
+		}
+		from, left = until+1, nil
+		if from < length.Val() && len(log.Val()) > 0 {
+			newest := len(elements) - 1
+			for newest > 0 && strings.HasPrefix(elements[newest], factsBegin) {
+				newest--
 			}
+			elements, left = elements[:newest:newest], slices.Clone(elements[newest:])
+		}
+		page := make([]Event, 0, len(elements))
+		for _, e := range decodeEvents(elements) {
+			seq++
+			e.Seq = seq
+			page = append(page, e.Event)
 		}
 		if len(page) > 0 {
 			if err := each(page); err != nil {
 				return nil, err
 			}
 		}
-		if int64(len(page)) < n {
-			break
-		}
-		from = "(" + log.Val()[n-1].ID
 		n = min(max(n*historyBytes/int64(max(size, 1)), 1), 2*n, historyMost)
 	}
 	refused = []Event{}
@@ -80,21 +90,39 @@ func (s *Store) EachEvent(ctx context.Context, id TicketID, each func(page []Eve
 	return refused, nil
 }
 
-// accepted decodes an entry of a ticket's log; its id is SEQ-0.
-func accepted(m redis.XMessage) Event {
-	text := func(name string) string { s, _ := m.Values[name].(string); return s }
-	seq, _, _ := strings.Cut(m.ID, "-")
-	var data struct {
-		Facts json.RawMessage `json:"facts"`
+// logged is an event as it stands in the log, with what it recorded.
+type logged struct {
+	Event
+	summary string // of a step
+	content string // of a notification: JSON, without its facts
+}
+
+// decodeEvents decodes elements of a log, in which each event is followed by what it recorded: a step by its facts, unless it has none,
+// a notification by its content and its facts.
+func decodeEvents(elements []string) (events []logged) {
+	for _, element := range elements {
+		if last := len(events) - 1; strings.HasPrefix(element, factsBegin) && last >= 0 {
+			if e := &events[last]; e.Event.Event == "notifying" && e.content == "" {
+				e.content = element
+			} else {
+				e.Facts = json.RawMessage(element)
+			}
+			continue
+		}
+		f := strings.SplitN(element, "\t", 10) // as lua/common.lua joins them
+		if len(f) < 10 {
+			continue
+		}
+		e := logged{Event: Event{
+			At: millis(f[0]), Event: f[1], From: State(f[2]), To: State(f[3]), Token: number(f[4]), Step: f[5], Host: f[6], Agent: f[7],
+			Count: number(f[8]), Reason: f[9],
+		}}
+		if e.Event.Event == "step" {
+			e.summary, e.Reason, e.Facts = f[9], "", json.RawMessage(noFacts)
+		}
+		events = append(events, e)
 	}
-	if s := text("data"); s != "" {
-		_ = json.Unmarshal([]byte(s), &data) // made by this package; without it the event lacks its facts only
-	}
-	return Event{
-		Seq: number(seq), At: millis(text("at")), Event: text("event"), From: State(text("from")), To: State(text("to")),
-		Step: text("step"), Token: number(text("token")), Host: text("host"), Agent: text("agent"), Reason: text("reason"),
-		Facts: data.Facts, Count: number(text("count")),
-	}
+	return events
 }
 
 // refusedEvent decodes 'COUNT MS REASON JSON', as lua/common.lua writes it.

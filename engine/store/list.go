@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/base64"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -141,8 +140,8 @@ type listed struct {
 	grant  *redis.SliceCmd
 }
 
-// readAll reads tickets without facts and bodies, in two trips: which fields each has, then those that are listed. nil is one that is
-// gone or damaged. The holder is read beside the ticket, not with it.
+// readAll reads tickets without facts and bodies, in three trips: which fields each has, those that are listed, and what was recorded. nil is
+// one that is gone or damaged. The holder is read beside the ticket, not with it.
 func (s *Store) readAll(ctx context.Context, a Asset, members []redis.Z) ([]*Ticket, error) {
 	asked := make([]listed, len(members))
 	err := s.listTogether(ctx, func(pipe redis.Pipeliner) {
@@ -174,12 +173,20 @@ func (s *Store) readAll(ctx context.Context, a Asset, members []redis.Z) ([]*Tic
 	if err != nil {
 		return nil, err
 	}
+	ids, hashes := make([]TicketID, len(asked)), make([]Hash, len(asked))
+	for i := range asked {
+		ids[i], hashes[i] = asked[i].id, asked[i].hash()
+	}
+	records, err := s.records(ctx, ids, hashes, false, nil)
+	if err != nil {
+		return nil, err
+	}
 	tickets := make([]*Ticket, len(members))
 	for i, one := range asked {
-		if one.fields == nil || len(one.fields.Val()) == 0 {
+		if len(hashes[i]) == 0 {
 			continue
 		}
-		t, err := one.ticket()
+		t, err := one.ticket(hashes[i], records[i])
 		if err != nil {
 			if s.damaged.Due("", err.Error()) {
 				s.c.Logger.Warn("a ticket is left out of the listings", "error", err)
@@ -209,25 +216,26 @@ func listedFields(names []string) []string {
 	var wanted []string
 	for _, name := range names {
 		kind, _, _ := strings.Cut(name, ".")
-		large := kind == "steps" || name == "notification"
-		if kind != "body" && kind != "digest" && !(large && slices.Contains(names, "brief."+name)) {
+		if kind != "body" {
 			wanted = append(wanted, name)
 		}
 	}
 	return wanted
 }
 
-func (l *listed) ticket() (Ticket, error) {
-	snap := Snapshot{
-		Hash: make(Hash, len(l.wanted)), Lock: l.lock.Val(), Left: max(l.left.Val(), 0), Grant: decodeGrant(textsOf(l.grant.Val())),
+func (l *listed) hash() Hash {
+	if l.fields == nil {
+		return nil
 	}
-	for i, value := range l.fields.Val() {
-		if text, ok := value.(string); ok {
-			snap.Hash[strings.TrimPrefix(l.wanted[i], "brief.")] = text
-		}
+	return zip(l.wanted, l.fields.Val())
+}
+
+func (l *listed) ticket(h Hash, records Records) (Ticket, error) {
+	snap := Snapshot{
+		Hash: h, Records: records, Lock: l.lock.Val(), Left: max(l.left.Val(), 0), Grant: decodeGrant(textsOf(l.grant.Val())),
 	}
 	t, err := snap.Ticket(l.id)
 	t.dropFacts()
-	t.Bytes = snap.Hash.Size()
+	t.Bytes = h.Size() + records.Size()
 	return t, err
 }

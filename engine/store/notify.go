@@ -4,8 +4,10 @@
 package store
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -26,22 +28,18 @@ func NotificationDigest(title, text, severity string, facts json.RawMessage, cha
 	for _, s := range append([]string{title, text, severity, factsDigest("", facts)}, slices.Compact(slices.Sorted(slices.Values(channels)))...) {
 		fmt.Fprintf(h, "%d:%s", len(s), s)
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
 // Notify moves the ticket to NOTIFYING with the content and each channel's body frozen on it, under an intent for which a daemon
 // answers: Replayed when it has a notification, Conflict when that is of this claim and another content, Illegal.
 func (s *Store) Notify(flow *Flow, intent, daemon, digest string, n Notification, channels []Frozen) (ClaimWrite, error) {
-	content, err := encode(n)
-	if err != nil {
-		return ClaimWrite{}, err
-	}
-	facts := n.Facts
-	n.Facts = json.RawMessage("{}")
-	listed, err := brief(facts, n)
-	more := []any{intent, daemon, content, digest, set(flow.from(NotifyCall, Notifying)), listed, len(channels)}
+	without := n
+	without.Facts = json.RawMessage(noFacts)
+	content, err := encode(without)
+	more := []any{intent, daemon, content, cmp.Or(string(bytes.TrimSpace(n.Facts)), noFacts), digest, set(flow.from(NotifyCall, Notifying)), len(channels)}
 	for _, ch := range channels {
 		more = append(more, ch.Name, ch.Type, flag(ch.Once), ch.Body)
 	}
-	return ClaimWrite{Refusal{Event: "notifying", To: Notifying}, notifyScript, more}, err
+	return ClaimWrite{Refusal{Event: "notifying", To: Notifying}, notifyScript, more, ofContent, Record{Notification: &n}}, err
 }

@@ -41,7 +41,7 @@ func TestPipelineGivesEachCallItsOwnReply(t *testing.T) {
 				return
 			}
 			got, err := s.WriteClaim(t.Context(), id, by, w)
-			ticket, _ := got.Ticket(id)
+			ticket, _ := s.Complete(t.Context(), id, got.Hash, got.Recorded)
 			if err != nil || ticket.Summary != id.String() || ticket.Token != m.Token {
 				t.Errorf("%s: got %+v, %v", id, ticket, err)
 			}

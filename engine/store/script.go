@@ -6,6 +6,8 @@ package store
 import (
 	"embed"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -23,24 +25,51 @@ type script struct {
 // scripts are all of them.
 var scripts []script
 
-// newScript reads lua/NAME.lua, with these files of that folder before it. One that begins with common gets what both sides must
-// agree upon, too.
+// newScript reads lua/NAME.lua, with what it needs of these files of that folder before it. One that begins with common gets what both
+// sides must agree upon, too.
 func newScript(name string, before ...string) script {
-	var source strings.Builder
+	source := readLua(name)
+	for _, file := range slices.Backward(before) {
+		source = link(readLua(file), source)
+	}
 	if len(before) > 0 {
-		source.WriteString(agreed())
+		source = link(agreed(), source)
 	}
-	for _, file := range append(before, name) {
-		b, err := lua.ReadFile("lua/" + file + ".lua")
-		if err != nil {
-			panic(err) // it is compiled in
-		}
-		source.Write(b)
-		source.WriteByte('\n')
-	}
-	s := script{name, redis.NewScript(source.String())}
+	s := script{name, redis.NewScript(source)}
 	scripts = append(scripts, s)
 	return s
+}
+
+func readLua(name string) string {
+	b, err := lua.ReadFile("lua/" + name + ".lua")
+	if err != nil {
+		panic(err) // it is compiled in
+	}
+	return string(b)
+}
+
+var (
+	localLine = regexp.MustCompile(`(?m)^local (?:function )?(\w+(?:, \w+)*)`)
+	word      = regexp.MustCompile(`\w+`)
+)
+
+// link puts those parts of a source before a script that define something which the script, or a part after them, names. An empty line
+// ends a part.
+func link(source, script string) string {
+	parts := strings.Split(source, "\n\n")
+	for _, part := range slices.Backward(parts) {
+		needed := map[string]bool{}
+		for _, name := range word.FindAllString(script, -1) {
+			needed[name] = true
+		}
+		for _, m := range localLine.FindAllStringSubmatch(part, -1) {
+			if slices.ContainsFunc(strings.Split(m[1], ", "), func(name string) bool { return needed[name] }) {
+				script = part + "\n\n" + script
+				break
+			}
+		}
+	}
+	return script
 }
 
 // Scripts are all scripts by name, for who watches what Redis is sent.
@@ -84,10 +113,10 @@ var codeNames = []string{
 func agreed() string {
 	var b strings.Builder
 	for i, name := range codeNames {
-		fmt.Fprintf(&b, "local %s = %d\n", name, i)
+		fmt.Fprintf(&b, "local %s = %d\n\n", name, i)
 	}
 	for _, s := range []State{Notifying, Notified, Finished, Failed} {
-		fmt.Fprintf(&b, "local %s = '%s'\n", s, s)
+		fmt.Fprintf(&b, "local %s = '%s'\n\n", s, s)
 	}
 	return b.String()
 }

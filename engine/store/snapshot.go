@@ -13,7 +13,8 @@ import (
 // Snapshot is a ticket, and its asset's lock and newest grant, at one moment.
 type Snapshot struct {
 	Hash
-	Big   bool          // these are only some fields
+	Records
+	Big   bool          // these are only some fields, and no records
 	Size  int64         // bytes of facts and bodies; 0 when all was asked for
 	Lock  string        // the nonce that holds the asset, or ""
 	Left  time.Duration // that the lock has left
@@ -47,7 +48,7 @@ var readScript = newScript("read", "common")
 // Read reads all of a ticket. Errors: as of all calls, ErrUnavailable, or the context's cause when it was cancelled.
 func (s *Store) Read(ctx context.Context, id TicketID) (Snapshot, error) { return s.read(ctx, id, "") }
 
-// Peek reads no facts and no bodies: of a ticket that has any, only state, flow, run, intent, owner and the notification's digest.
+// Peek reads no facts and no bodies: of a ticket that has any, only state, flow, run, intent, owner and whether it has a notification.
 func (s *Store) Peek(ctx context.Context, id TicketID) (Snapshot, error) {
 	return s.ReadUpTo(ctx, id, 0)
 }
@@ -65,7 +66,17 @@ func (s *Store) read(ctx context.Context, id TicketID, most string) (Snapshot, e
 	}
 	snap := Snapshot{
 		Hash: r.hash(0), Big: r.code == big, Lock: r.text(1), Left: max(time.Duration(r.number(2)), 0) * time.Millisecond,
-		Grant: decodeGrant(r.texts(3)), Size: r.number(4),
+		Grant: decodeGrant(r.texts(3)), Size: r.number(4), Records: Records{},
+	}
+	for i := range r.list(5) {
+		one := textsOf(reply{rest: r.list(5)}.list(i))
+		record, err := decodeRecord(id, one[0], one[1:])
+		if err != nil {
+			continue // who needs it is told that it is missing
+		}
+		if snap.Records[one[0]] = record; record.Notification != nil {
+			snap.Hash["notification"], _ = encode(record.Notification)
+		}
 	}
 	if snap.Grant.Token > 0 {
 		s.c.Watch.Found(id.Asset, last, snap.Grant.Token)
@@ -95,7 +106,7 @@ func (s *Snapshot) Ticket(id TicketID) (Ticket, error) {
 	if len(s.Hash) == 0 {
 		return Ticket{}, notFound()
 	}
-	t, err := s.Hash.Ticket(id)
+	t, err := s.Hash.Ticket(id, s.Records)
 	if err == nil && s.Lock != "" && s.Lock == s.Grant.Nonce && s.Grant.Ticket == id.String() {
 		h := s.Holder()
 		t.Holder = &h

@@ -15,8 +15,8 @@ type Stand struct {
 	HighRisk  *bool // nil: this run has not assessed it
 }
 
-// standing are the stands with which the reply of a writing script ends: that of the ticket it was about, and of others of the asset
-// that it wrote. They are taken off the reply.
+// standing are how the ticket stands that a writing script was about, and others of the asset that it wrote. Its reply has the ticket
+// itself, or ends with how it stands; the stands are taken off the reply.
 func (r *reply) standing(id TicketID) map[TicketID]Stand {
 	if len(r.rest) == 0 {
 		return nil
@@ -31,10 +31,24 @@ func (r *reply) standing(id TicketID) map[TicketID]Stand {
 			stands[TicketID{id.Asset, task}] = s
 		}
 	}
+	if s := r.hash(0).stand(); s.State != "" {
+		stands[id] = s
+	}
 	return stands
 }
 
-// decodeStand decodes what stand in lua/common.lua reads.
+// standFields are the fields of a ticket that say how it stands; stand in lua/common.lua reads the same.
+var standFields = []string{"state", "run", "revision", "updated_at", "failure_step", "high_risk"}
+
+func (h Hash) stand() Stand {
+	values := make([]string, len(standFields))
+	for i, name := range standFields {
+		values[i] = h[name]
+	}
+	return decodeStand(values)
+}
+
+// decodeStand decodes the values of standFields.
 func decodeStand(f []string) Stand {
 	if len(f) != 6 || f[0] == "" {
 		return Stand{}

@@ -44,14 +44,15 @@ func (s *Store) write(ctx context.Context, sc script, id TicketID, by Writer, re
 
 // Written is what a write did to a ticket.
 type Written struct {
-	Code Code
-	Hash // the ticket afterwards
+	Code     Code
+	Hash             // the ticket afterwards, without its records
+	Recorded Records // what the write recorded, by field and value
 }
 
 // writeTicket is write for a script that answers {code, ticket, from}.
 func (s *Store) writeTicket(ctx context.Context, sc script, id TicketID, by Writer, refused string, told audit.Event, more ...any) (Written, error) {
 	r, err := s.write(ctx, sc, id, by, refused, told, tellTicket, more...)
-	return Written{r.code, r.hash(0)}, err
+	return Written{Code: r.code, Hash: r.hash(0)}, err
 }
 
 // tellTicket is for a reply {code, ticket, from}. What a write that was refused left unchanged is for the API to tell.

@@ -12,7 +12,7 @@
 local MINE, LEASE, ONCE, HAD = unpack(ARGV, 16)
 local BUSY_ELSEWHERE = 5000 -- ms until it is asked again
 local t = redis.call('HMGET', TICKET, 'state', 'intent', 'intents', field('delivery'), field('attempt'), field('lease'),
-  field('attempt_process'), 'token', field('receipt'), field('once'), field('attempts'), 'run')
+  field('attempt_process'), 'token', field('receipt'), field('once'), field('attempts'), 'run', 'updated_at')
 local state, status = t[1], t[4]
 local settled = status == 'sent' or status == 'dead' or status == 'discarded' or status == 'parked'
 local received = t[9] and string.find(' ' .. t[9], ' ' .. RUN .. '/', 1, true)
@@ -36,10 +36,9 @@ end
 if received then
   redis.call('HSET', TICKET, field('delivery'), 'sent')
   redis.call('HDEL', TICKET, field('lease'), field('attempt'), field('attempt_process'))
-  event(TICKET, LOG, 'settled', state, state, 'step', CHANNEL, 'host', HOST, 'agent', AGENT, 'token', t[8], 'reason',
-    'sent: it has a receipt')
+  event(TICKET, LOG, 'settled', state, state, t[8], CHANNEL, 'sent: it has a receipt')
   local to = end_notifying()
-  touch(to)
+  touch(to, state, t[13])
   return answer(DONE, 'sent', to)
 end
 local once = ONCE == '1' or t[10] == '1'
@@ -60,16 +59,16 @@ if once and not replay and status ~= 'pending' then
   local said = redis.call('HGET', TICKET, field('error')) or '' -- for the person who decides
   redis.call('HSET', TICKET, field('delivery'), 'parked', field('error'),
     'what became of the last attempt is unknown' .. (said ~= '' and '; the last answer was: ' .. said or ''))
-  event(TICKET, LOG, 'settled', state, state, 'step', CHANNEL, 'host', HOST, 'agent', AGENT, 'token', t[8], 'reason', 'parked')
+  event(TICKET, LOG, 'settled', state, state, t[8], CHANNEL, 'parked')
   local to = end_notifying()
-  touch(to)
+  touch(to, state, t[13])
   return answer(PARK, to)
 end
 redis.call('HSET', TICKET, field('delivery'), 'sending', field('attempt'), ATTEMPT, field('attempt_process'), MINE,
   field('lease'), string.format('%.0f', tonumber(NOW) + tonumber(LEASE)), field('at'), NOW, field('host'), HOST)
 if not replay then
   redis.call('HINCRBY', TICKET, field('attempts'), 1)
-  event(TICKET, LOG, 'attempt', state, state, 'step', CHANNEL, 'host', HOST, 'agent', AGENT, 'token', t[8])
+  event(TICKET, LOG, 'attempt', state, state, t[8], CHANNEL, '')
 end
-touch(state)
+touch(state, state, t[13])
 return answer(GO)

@@ -30,11 +30,11 @@ if task and ended ~= '' then
   state = from
   if state ~= '' then
     redis.call('HSET', ticket, 'ended_claim', ended)
-    event(ticket, log, 'lost', state, state, 'token', g[1], 'host', HOST, 'agent', AGENT, 'reason', 'forced: ' .. REASON)
+    event(ticket, log, 'lost', state, state, g[1], '', 'forced: ' .. REASON)
     if state == NOTIFIED then
       state = FINISHED
       redis.call('HSET', ticket, 'state', state)
-      event(ticket, log, 'finished', NOTIFIED, state, 'token', g[1], 'host', HOST, 'agent', AGENT)
+      event(ticket, log, 'finished', NOTIFIED, state, g[1], '', '')
     end
     live(ticket, log, refused, state)
     beside[1] = stand(ticket, task)

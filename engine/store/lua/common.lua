@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Copyright The Picket Authors
 --
--- Stands before every script, after the codes and the states that engine/store/script.go names.
+-- Stands before every script, after the codes and the states that engine/store/script.go names. Each part, which blank lines part from
+-- the others, only if the script names something that it defines: what is not needed costs time in every run.
 --
 -- KEEP is the life of a ticket that is not in NOTIFYING, in ms; HOLDER how the channels of daemons begin, ENC the asset, encoded;
 -- REFUSAL what is recorded if this write is refused (JSON without facts), or ''.
@@ -10,13 +11,11 @@
 -- which writes ends with stands, which stand.go decodes. JSON is bytes here: nothing looks into it. The first write of a script is one that Redis may refuse for want of memory; after it none is refused.
 
 local LOCK, GRANT, TICKET, LOG, REFUSED, TICKETS = unpack(KEYS)
+
 local TOKEN, NONCE, ID, TASK, HOST, AGENT, KEEP, HOLDER, ENC, REFUSAL = unpack(ARGV, 1, 10)
 
-local function now()
-  local t = redis.call('TIME')
-  return t[1] * 1000 + math.floor(t[2] / 1000)
-end
-local NOW = string.format('%.0f', now())
+local CLOCK = redis.call('TIME')
+local NOW = string.format('%s%03d', CLOCK[1], CLOCK[2] / 1000)
 
 -- newest: is the caller's (token, nonce) that of the asset's newest grant, and is that grant for this ticket? (G2)
 local function newest()
@@ -45,69 +44,51 @@ end
 -- What an agent can have written without end, and how many events a log has from which on that is only counted.
 local ENDLESS, MOST = ',claimed,released,lost,failure,', 1000
 
-local function pairs_of(list)
-  local t = {}
-  for i = 1, #list, 2 do
-    t[list[i]] = list[i + 1]
-  end
-  return t
-end
+-- AT EVENT FROM TO TOKEN STEP HOST AGENT COUNT REASON, with tabs between: an event as it stands in the log. Only the reason can have tabs.
+local EVENT = '^(%d+)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t(.*)$'
 
--- folded is the id and the count of an event that takes the place of the last one of its log, or nil: the same failure again, and in
--- a log that is full whatever is endless after what is endless.
-local function folded(ticket, log, name, more)
-  local full = tonumber(redis.call('HGET', ticket, 'revision') or 0) >= MOST
-  if not full and name ~= 'failure' then
+-- folded is an event in the place of the last one of its log, which it counts, or nil: the same failure again, and in a log that is
+-- full whatever is endless after what is endless.
+local function folded(log, revision, name, from, to, token, step, host, agent, reason)
+  if not within(ENDLESS, name) or name ~= 'failure' and revision < MOST then
     return nil
   end
-  local last = redis.call('XREVRANGE', log, '+', '-', 'COUNT', 1)[1]
-  local was = last and pairs_of(last[2])
-  if not was or not (full and within(ENDLESS, was.event)) then
-    if not was or was.event ~= name then
-      return nil
-    end
-    for field, value in pairs(pairs_of(more)) do
-      if was[field] ~= value then
-        return nil
-      end
-    end
+  local _, was, _, _, t, s, h, a, count, r = string.match(redis.call('LINDEX', log, -1) or '', EVENT)
+  local same = was == name and t == token and s == step and h == host and a == agent and r == reason
+  if same or was and revision >= MOST and within(ENDLESS, was) then
+    count = string.format('%.0f', (tonumber(count) or 1) + 1)
+    redis.call('LSET', log, -1, table.concat({NOW, name, from, to, token, step, host, agent, count, reason}, '\t'))
+    return count
   end
-  redis.call('XDEL', log, last[1])
-  local seq, n = string.match(last[1], '^(%d+)-(%d+)$')
-  return string.format('%s-%.0f', seq, n + 1), string.format('%.0f', (was.count or 1) + 1)
 end
 
--- event appends an accepted write to the ticket's log; its number is the ticket's revision. One that is folded keeps the number of
--- the last, and counts it.
-local function event(ticket, log, name, from, to, ...)
-  local id, count
-  if within(ENDLESS, name) then
-    id, count = folded(ticket, log, name, {...})
+-- append adds an accepted write to a ticket's log: the event, and after it the facts that it recorded, or the content and its facts. It
+-- returns the ticket's revision, which is the number of its events, and where in the log the event stands. The caller puts that
+-- revision and NOW on the ticket.
+local function append(log, revision, name, from, to, token, step, reason, host, agent, ...)
+  revision = tonumber(revision) or 0
+  if folded(log, revision, name, from, to, token, step, host, agent, reason) then
+    return revision
   end
-  redis.call('HSET', ticket, 'updated_at', NOW)
-  if id then
-    redis.call('XADD', log, id, 'at', NOW, 'event', name, 'from', from, 'to', to, 'count', count, ...)
-    return
-  end
-  local seq = string.format('%.0f', redis.call('HINCRBY', ticket, 'revision', 1))
-  redis.call('XADD', log, seq .. '-0', 'at', NOW, 'event', name, 'from', from, 'to', to, ...)
+  local event = table.concat({NOW, name, from, to, token, step, host, agent, '', reason}, '\t')
+  local length = redis.call('RPUSH', log, event, ...)
+  return revision + 1, length - 1 - select('#', ...)
 end
 
--- brief keeps a record without its facts beside it, for listings; '' when the record is short.
-local function brief(name, record)
-  if record ~= '' then
-    redis.call('HSET', TICKET, 'brief.' .. name, record)
-  else
-    redis.call('HDEL', TICKET, 'brief.' .. name)
-  end
+-- event appends a write that records nothing else.
+local function event(ticket, log, name, from, to, token, step, reason, host, agent)
+  local revision = redis.call('HGET', ticket, 'revision')
+  revision = append(log, revision, name, from, to, token, step, reason, host or HOST, agent or AGENT)
+  redis.call('HSET', ticket, 'revision', revision, 'updated_at', NOW)
 end
 
 -- came is from where the caller's own last write of these names led, for one that is run again because its answer was lost.
 local function came(token, name, other)
-  for _, entry in ipairs(redis.call('XREVRANGE', LOG, '+', '-', 'COUNT', 5)) do
-    local e = pairs_of(entry[2])
-    if e.token == token and (e.event == name or e.event == other) then
-      return e.from
+  local last = redis.call('LRANGE', LOG, -10, -1)
+  for i = #last, 1, -1 do
+    local _, was, from, _, t = string.match(last[i], EVENT)
+    if was and t == token and (was == name or was == other) then
+      return from
     end
   end
   return ''
@@ -124,26 +105,21 @@ local function live(ticket, log, refused, state)
   end
 end
 
--- touch ends every write on the caller's ticket.
-local function touch(state)
-  live(TICKET, LOG, REFUSED, state)
+-- lasts reports whether the keys of a ticket have the life that its state demands: it was written before in the same 64th of KEEP, and
+-- neither state is one that ends the life's count or begins it.
+local function lasts(from, to, updated)
+  local slice = KEEP / 64
+  return updated and math.floor(updated / slice) == math.floor(NOW / slice) and
+    (from == to or not (terminal(to) or to == NOTIFYING or from == NOTIFYING))
+end
+
+-- touch ends every write on the caller's ticket. from and updated are its state and updated_at before, if the caller knows them.
+local function touch(to, from, updated)
   redis.call('ZADD', TICKETS, NOW, TASK)
-  redis.call('PEXPIRE', TICKETS, KEEP)
-end
-
--- stand is how a ticket stands now.
-local function stand(ticket, task)
-  return {task, redis.call('HMGET', ticket, 'state', 'run', 'revision', 'updated_at', 'failure_step', 'high_risk')}
-end
-
--- beside are the stands of other tickets of the asset, if the script wrote some.
-local beside = {}
-
--- answer is the reply of a script that writes: what is given, and the stands of the tickets, the caller's first.
-local function answer(...)
-  local reply = {...}
-  reply[#reply + 1] = {stand(TICKET, TASK), unpack(beside)}
-  return reply
+  if not lasts(from, to, updated) then
+    live(TICKET, LOG, REFUSED, to)
+    redis.call('PEXPIRE', TICKETS, KEEP)
+  end
 end
 
 -- refuse records a refused write: 'COUNT MS REASON JSON', the newest last, repeats of the newest counted, 100 kept.
@@ -170,6 +146,24 @@ local function refuse(reason)
       redis.pcall('PEXPIRE', REFUSED, life)
     end
   end
+end
+
+-- stand is how a ticket stands now.
+local function stand(ticket, task)
+  return {task, redis.call('HMGET', ticket, 'state', 'run', 'revision', 'updated_at', 'failure_step', 'high_risk')}
+end
+
+-- beside are the stands of other tickets of the asset, if the script wrote some.
+local beside = {}
+
+-- answer is the reply of a script that writes: what is given, and the stands of the tickets. One that has a ticket says how that stands.
+local function answer(...)
+  local reply = {...}
+  if type(reply[2]) ~= 'table' then
+    beside[#beside + 1] = stand(TICKET, TASK)
+  end
+  reply[#reply + 1] = beside
+  return reply
 end
 
 -- open: does somebody have a claim on this ticket?

@@ -3,6 +3,19 @@
 --
 -- Stands before attempt, outcome and resolve, after common.
 
+-- drop_bodies takes off the ticket what was sent. A hash that once had a long value keeps its large form; made anew it is small.
+local function drop_bodies()
+  local all, kept = redis.call('HGETALL', TICKET), {}
+  for i = 1, #all, 2 do
+    if not string.find(all[i], '^body%.') then
+      kept[#kept + 1] = all[i]
+      kept[#kept + 1] = all[i + 1]
+    end
+  end
+  redis.call('DEL', TICKET)
+  redis.call('HSET', TICKET, unpack(kept))
+end
+
 -- end_notifying ends NOTIFYING when every channel is sent, dead or discarded; parked waits for a person. from is FAILED when it ended so before,
 -- and a person has decided about what was dead.
 local function end_notifying(from)
@@ -25,16 +38,14 @@ local function end_notifying(from)
   end
   local token = redis.call('HGET', TICKET, 'token')
   redis.call('HSET', TICKET, 'state', state)
-  event(TICKET, LOG, state == NOTIFIED and 'notified' or 'failed', from, state, 'token', token, 'host', HOST,
-    'agent', AGENT, 'reason', state == FAILED and (dead > 0 and table.concat(why, '; ') or 'every channel was discarded') or '')
+  event(TICKET, LOG, state == NOTIFIED and 'notified' or 'failed', from, state, token, '',
+    state == FAILED and (dead > 0 and table.concat(why, '; ') or 'every channel was discarded') or '')
   if state == NOTIFIED then
-    for name in string.gmatch(redis.call('HGET', TICKET, 'channels'), '%S+') do
-      redis.call('HDEL', TICKET, 'body.' .. name)
-    end
+    drop_bodies()
     if not open() then
       state = FINISHED
       redis.call('HSET', TICKET, 'state', state)
-      event(TICKET, LOG, 'finished', NOTIFIED, state, 'token', token, 'host', HOST, 'agent', AGENT)
+      event(TICKET, LOG, 'finished', NOTIFIED, state, token, '', '')
     end
   end
   return state

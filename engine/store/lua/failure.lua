@@ -11,7 +11,7 @@ if not newest() then
   refuse('STALE_TOKEN')
   return answer(STALE)
 end
-local t = redis.call('HMGET', TICKET, 'state', 'last_write', 'failure_step', 'failure_count')
+local t = redis.call('HMGET', TICKET, 'state', 'last_write', 'failure_step', 'failure_count', 'updated_at')
 local state = t[1]
 if passed(t[2]) then
   return answer(GONE)
@@ -25,7 +25,6 @@ end
 local count = t[3] == STEP and tonumber(t[4]) + 1 or 1
 local to = FINAL == '1' and FAILED or state
 redis.call('HSET', TICKET, 'state', to, 'last_write', WRITE, 'failure', RECORD, 'failure_step', STEP, 'failure_count', count)
-event(TICKET, LOG, to == FAILED and 'failed' or 'failure', state, to, 'step', STEP, 'token', TOKEN, 'host', HOST,
-  'agent', AGENT, 'reason', ERROR)
-touch(to)
+event(TICKET, LOG, to == FAILED and 'failed' or 'failure', state, to, TOKEN, STEP, ERROR)
+touch(to, state, t[5])
 return answer(OK, redis.call('HGETALL', TICKET), state)

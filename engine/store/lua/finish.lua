@@ -7,7 +7,7 @@
 
 local FROM, SUMMARY = unpack(ARGV, 12)
 
-local t = redis.call('HMGET', TICKET, 'state', 'finish_claim', 'last_write')
+local t = redis.call('HMGET', TICKET, 'state', 'finish_claim', 'last_write', 'updated_at')
 local state = t[1]
 if t[2] == NONCE then
   return answer(OK, redis.call('HGETALL', TICKET), came(TOKEN, 'finished', 'released'))
@@ -28,7 +28,7 @@ redis.call('HSET', TICKET, 'state', to, 'ended_claim', NONCE, 'finish_claim', NO
 if SUMMARY ~= '' then
   redis.call('HSET', TICKET, 'summary', SUMMARY)
 end
-event(TICKET, LOG, to ~= state and 'finished' or 'released', state, to, 'token', TOKEN, 'host', HOST, 'agent', AGENT)
-touch(to)
+event(TICKET, LOG, to ~= state and 'finished' or 'released', state, to, TOKEN, '', '')
+touch(to, state, t[4])
 free()
 return answer(OK, redis.call('HGETALL', TICKET), state)

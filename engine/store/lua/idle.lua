@@ -6,8 +6,7 @@
 
 if redis.call('HGET', TICKET, 'state') == NOTIFIED and not open() then
   redis.call('HSET', TICKET, 'state', FINISHED)
-  event(TICKET, LOG, 'finished', NOTIFIED, FINISHED, 'token', redis.call('HGET', TICKET, 'token'), 'host', HOST,
-    'agent', AGENT)
+  event(TICKET, LOG, 'finished', NOTIFIED, FINISHED, redis.call('HGET', TICKET, 'token'), '', '')
   touch(FINISHED)
   return answer(OK, '1')
 end

@@ -16,7 +16,7 @@ local g = redis.call('HMGET', GRANT, 'token', 'nonce', 'ticket', 'host', 'agent'
 if g[2] == NONCE then
   return answer(OK, redis.call('HGETALL', TICKET), came(g[1], 'claimed'), tonumber(g[1]))
 end
-local t = redis.call('HMGET', TICKET, 'state', 'flow')
+local t = redis.call('HMGET', TICKET, 'state', 'flow', 'updated_at')
 local state = t[1]
 if state and t[2] ~= FLOW then
   return answer(MISMATCH)
@@ -37,13 +37,13 @@ if before then
   local ticket, log, refused = of(before)
   local b = redis.call('HMGET', ticket, 'state', 'ended_claim')
   if b[1] and b[2] ~= g[2] then
-    event(ticket, log, 'lost', b[1], b[1], 'token', g[1], 'host', g[4], 'agent', g[5], 'reason', 'expired')
+    event(ticket, log, 'lost', b[1], b[1], g[1], '', 'expired', g[4], g[5])
     redis.call('HSET', ticket, 'ended_claim', g[2])
     ended = before
   end
   if b[1] == NOTIFIED and before ~= TASK then
     redis.call('HSET', ticket, 'state', FINISHED)
-    event(ticket, log, 'finished', NOTIFIED, FINISHED, 'token', token, 'host', HOST, 'agent', AGENT)
+    event(ticket, log, 'finished', NOTIFIED, FINISHED, token, '', '')
     live(ticket, log, refused, FINISHED)
     finished = '1'
   end
@@ -60,7 +60,7 @@ if not state then
     'created_at', NOW)
 end
 redis.call('HSET', TICKET, 'token', token)
-event(TICKET, LOG, 'claimed', from, state, 'token', token, 'host', HOST, 'agent', AGENT)
-touch(state)
+event(TICKET, LOG, 'claimed', from, state, token, '', '')
+touch(state, from, t[3])
 return answer(OK, redis.call('HGETALL', TICKET), from, tonumber(token), before or '', ended ~= '' and g[1] or '', g[4] or '',
   g[5] or '', finished)

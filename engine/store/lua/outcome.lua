@@ -13,7 +13,7 @@
 local STATUS, AT, ERROR, FLOW, INITIAL, ASSET, MINE = unpack(ARGV, 16)
 
 local t = redis.call('HMGET', TICKET, 'state', 'intent', 'intents', field('delivery'), field('attempt'), 'run', 'token',
-  'notification', field('receipt'), field('lease'), field('receipt_before'), field('attempt_process'))
+  'record.notification', field('receipt'), field('lease'), field('receipt_before'), field('attempt_process'), 'updated_at')
 local state, was, token = t[1], t[4], t[7] or '0'
 local current = t[2] == INTENT
 local known = names(t[3], INTENT)
@@ -27,7 +27,7 @@ local idle = was == 'pending' or was == 'unknown' or was == 'sending' and (tonum
 
 local function receipt(name, list, reason)
   redis.call('HSET', TICKET, field(name), listed(list, RECEIPT))
-  event(TICKET, LOG, 'receipt', state, state, 'step', CHANNEL, 'host', HOST, 'agent', AGENT, 'token', token, 'reason', reason)
+  event(TICKET, LOG, 'receipt', state, state, token, CHANNEL, reason)
 end
 
 local function deliver()
@@ -44,7 +44,7 @@ if not current and not (known and run) then
   end
   if not run then
     receipt('receipt_before', t[11], 'of run ' .. RUN)
-    touch(state)
+    touch(state, state, t[13])
     return answer(OK, '1', 'applied', state, state)
   end
   if not state then
@@ -72,16 +72,15 @@ if STATUS == 'sent' then
     if state == NOTIFYING then
       state = end_notifying()
     end
-    touch(state)
+    touch(state, from, t[13])
     how = 'applied'
   end
 elseif state == NOTIFYING and (under or current and settles and idle) then
   deliver()
   redis.call('HDEL', TICKET, field('lease'))
-  event(TICKET, LOG, settles and 'settled' or 'attempt', state, state, 'step', CHANNEL,
-    'host', HOST, 'agent', AGENT, 'token', token, 'reason', STATUS .. ': ' .. ERROR)
+  event(TICKET, LOG, settles and 'settled' or 'attempt', state, state, token, CHANNEL, STATUS .. ': ' .. ERROR)
   state = end_notifying()
-  touch(state)
+  touch(state, from, t[13])
   how = 'applied'
 end
 return answer(OK, (not current or state ~= NOTIFYING) and '1' or '0', how, from, state)

@@ -3,24 +3,19 @@
 --
 -- read: a ticket and who holds the asset, at one moment. Writes nothing.
 -- MOST is how many bytes of facts and bodies are wanted; '': all.
--- Reply {OK, ticket, lock, ms left of it, {nonce, ticket, host, agent, at, forced, token} of the newest grant}
+-- Reply {OK, ticket, lock, ms left of it, {nonce, ticket, host, agent, at, forced, token} of the newest grant, bytes,
+--       {field, event, …} of each record}
 --       {BIG, some fields of the ticket, …, bytes} there are more
 
 local MOST = ARGV[11]
 
-local size = 0
+local size, code, fields, records = 0, OK, {}, {}
 if MOST ~= '' then
-  for _, name in ipairs(redis.call('HKEYS', TICKET)) do
-    local kind = string.sub(name, 1, 5)
-    if kind == 'steps' or kind == 'body.' or name == 'notification' then
-      size = size + redis.call('HSTRLEN', TICKET, name)
-    end
-  end
+  size = tonumber(redis.call('HGET', TICKET, 'bytes') or 0)
 end
-local code, fields = OK, nil
 if size > (tonumber(MOST) or size) then
-  code, fields = BIG, {}
-  local names = {'state', 'flow', 'run', 'intent', 'owner', 'digest.notification'}
+  code = BIG
+  local names = {'state', 'flow', 'run', 'intent', 'owner', 'record.notification'}
   for i, value in ipairs(redis.call('HMGET', TICKET, unpack(names))) do
     if value then
       fields[#fields + 1] = names[i]
@@ -29,6 +24,13 @@ if size > (tonumber(MOST) or size) then
   end
 else
   fields = redis.call('HGETALL', TICKET)
+  for i = 1, #fields, 2 do
+    if string.sub(fields[i], 1, 7) == 'record.' then
+      local place, length = string.match(fields[i + 1], '^(%d+) (%d+)')
+      local last = place + (length == '0' and 0 or fields[i] == 'record.notification' and 2 or 1)
+      records[#records + 1] = {fields[i], unpack(redis.call('LRANGE', LOG, place, last))}
+    end
+  end
 end
 return {code, fields, redis.call('GET', LOCK), redis.call('PTTL', LOCK),
-  redis.call('HMGET', GRANT, 'nonce', 'ticket', 'host', 'agent', 'at', 'forced', 'token'), size}
+  redis.call('HMGET', GRANT, 'nonce', 'ticket', 'host', 'agent', 'at', 'forced', 'token'), size, records}

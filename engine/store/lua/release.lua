@@ -9,7 +9,7 @@
 local EVENT, REASON = unpack(ARGV, 11)
 
 free()
-local t = redis.call('HMGET', TICKET, 'state', 'ended_claim')
+local t = redis.call('HMGET', TICKET, 'state', 'ended_claim', 'updated_at')
 local state = t[1]
 if state and t[2] == NONCE then
   return answer(OK, came(TOKEN, EVENT), state)
@@ -18,11 +18,11 @@ elseif not state or not newest() then
 end
 local from = state
 redis.call('HSET', TICKET, 'ended_claim', NONCE)
-event(TICKET, LOG, EVENT, state, state, 'token', TOKEN, 'host', HOST, 'agent', AGENT, 'reason', REASON)
+event(TICKET, LOG, EVENT, state, state, TOKEN, '', REASON)
 if state == NOTIFIED then
   state = FINISHED
   redis.call('HSET', TICKET, 'state', state)
-  event(TICKET, LOG, 'finished', NOTIFIED, state, 'token', TOKEN, 'host', HOST, 'agent', AGENT)
+  event(TICKET, LOG, 'finished', NOTIFIED, state, TOKEN, '', '')
 end
-touch(state)
+touch(state, from, t[3])
 return answer(OK, from, state)

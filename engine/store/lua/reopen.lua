@@ -43,6 +43,6 @@ for _, name in ipairs(redis.call('HKEYS', TICKET)) do
     redis.call('HDEL', TICKET, name)
   end
 end
-event(TICKET, LOG, 'reopened', state, INITIAL, 'token', token, 'host', HOST, 'agent', AGENT, 'reason', REASON)
+event(TICKET, LOG, 'reopened', state, INITIAL, token, '', REASON)
 touch(INITIAL)
 return answer(OK, redis.call('HGETALL', TICKET), state)

@@ -33,8 +33,7 @@ for name in string.gmatch(t[3] or '', '%S+') do
     found = true
     redis.call('HSET', TICKET, 'delivery.' .. name, STATUS, 'at.' .. name, NOW, 'host.' .. name, HOST, 'decision.' .. name, REQUEST)
     redis.call('HDEL', TICKET, 'lease.' .. name, 'attempt.' .. name, 'attempt_process.' .. name)
-    event(TICKET, LOG, 'settled', state, state, 'step', name, 'token', t[4], 'host', HOST, 'agent', AGENT, 'reason',
-      STATUS .. ': ' .. REASON)
+    event(TICKET, LOG, 'settled', state, state, t[4], name, STATUS .. ': ' .. REASON)
   end
 end
 if not found then

@@ -34,6 +34,6 @@ for name in string.gmatch(t[4], '%S+') do
     redis.call('HDEL', TICKET, 'lease.' .. name, 'attempt.' .. name, 'attempt_process.' .. name)
   end
 end
-event(TICKET, LOG, 'notifying', state, NOTIFYING, 'token', t[5], 'host', HOST, 'agent', AGENT, 'reason', 'retry: ' .. REASON)
+event(TICKET, LOG, 'notifying', state, NOTIFYING, t[5], '', 'retry: ' .. REASON)
 touch(NOTIFYING)
 return answer(OK, redis.call('HGETALL', TICKET), state)

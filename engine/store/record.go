@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Record is what a step or a notification recorded. It stands once, in the ticket's log; the ticket says at which place.
+type Record struct {
+	Step         Step
+	Notification *Notification // nil: it is a step's
+}
+
+// Records are those of a ticket, by the field that says where each stands; or, known before the ticket is read, by field and value.
+type Records map[string]Record
+
+// Size is that of their texts and facts, in bytes.
+func (all Records) Size() (n int64) {
+	for _, r := range all {
+		n += int64(len(r.Step.Summary) + len(r.Step.Facts))
+		if r.Notification != nil {
+			n += int64(len(r.Notification.Text) + len(r.Notification.Facts))
+		}
+	}
+	return n
+}
+
+const (
+	recordOf   = "record." // before a step, or notification
+	ofContent  = recordOf + "notification"
+	noFacts    = "{}"
+	factsBegin = "{" // no event begins so
+)
+
+// span is from where to where in the log a record of these fields stands, with its facts or without.
+func span(field, value string, facts bool) (first, last int64) {
+	place, rest, _ := strings.Cut(value, " ")
+	first = number(place)
+	switch last = first; {
+	case field == ofContent && facts:
+		return first, first + 2
+	case field == ofContent || facts && !strings.HasPrefix(rest, "0 "):
+		return first, first + 1
+	}
+	return first, last
+}
+
+// decodeRecord decodes what stands there.
+func decodeRecord(id TicketID, field string, elements []string) (Record, error) {
+	events := decodeEvents(elements)
+	what := strings.TrimPrefix(field, recordOf)
+	if len(events) == 0 {
+		return Record{}, fmt.Errorf("cannot read %s of ticket %s: its log has lost it", what, id)
+	}
+	e := events[0]
+	if field != ofContent {
+		return Record{Step: Step{State: e.To, Summary: e.summary, Token: e.Token, Host: e.Host, At: e.At, Facts: e.Facts}}, nil
+	}
+	n := &Notification{}
+	if err := json.Unmarshal([]byte(e.content), n); err != nil {
+		return Record{}, fmt.Errorf("cannot read the notification of ticket %s: %w", id, err)
+	}
+	n.Facts = e.Facts
+	return Record{Notification: n}, nil
+}
+
+// Complete is the ticket that a write left, with its records: those that are known, and what the log has of the others.
+func (s *Store) Complete(ctx context.Context, id TicketID, h Hash, known Records) (Ticket, error) {
+	records, err := s.records(ctx, []TicketID{id}, []Hash{h}, true, known)
+	if err != nil {
+		return Ticket{}, err
+	}
+	return h.Ticket(id, records[0])
+}
+
+// records reads those of some tickets, with facts or without, but for those that are known. One that is damaged is missing.
+func (s *Store) records(ctx context.Context, ids []TicketID, hashes []Hash, facts bool, known Records) ([]Records, error) {
+	type question struct {
+		ticket int
+		field  string
+		answer *redis.StringSliceCmd
+	}
+	var asked []question
+	all := make([]Records, len(ids))
+	pipe := s.c.Redis.Pipeline()
+	for i, h := range hashes {
+		all[i] = Records{}
+		for field, value := range h {
+			if !strings.HasPrefix(field, recordOf) {
+				continue
+			}
+			if r, ok := known[field+" "+value]; ok {
+				all[i][field] = r
+				continue
+			}
+			first, last := span(field, value, facts)
+			asked = append(asked, question{i, field, pipe.LRange(ctx, s.Keys.Log(ids[i]), first, last)})
+		}
+	}
+	if len(asked) == 0 {
+		return all, nil
+	}
+	_, _ = pipe.Exec(ctx)
+	for _, q := range asked {
+		if err := q.answer.Err(); err != nil && Transient(err) {
+			return nil, Unavailable(err)
+		}
+		if r, err := decodeRecord(ids[q.ticket], q.field, q.answer.Val()); err == nil {
+			all[q.ticket][q.field] = r
+		}
+	}
+	return all, nil
+}
