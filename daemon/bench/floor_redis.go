@@ -7,10 +7,12 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -63,7 +65,8 @@ const light = 64 << 10
 type held struct {
 	asset, task, nonce string
 	token              int64
-	writes             int64 // that were made
+	writes             int64             // that were made
+	steps              map[string]string // that were recorded, as JSON, by the field's name
 }
 
 // next is the number of the claim's next write.
@@ -96,18 +99,29 @@ func (w *redisWork) call(ctx context.Context, s *redis.Script, h *held, refusal 
 		name, _ := pairs[i].(string)
 		fields[name], _ = pairs[i+1].(string)
 	}
+	maps.Copy(fields, h.steps)
 	return fields, reply[2:], nil
 }
 
 // ticket reads a ticket without a lock.
 func (w *redisWork) ticket(ctx context.Context, asset, task string) (map[string]string, error) {
-	fields, _, err := w.call(ctx, w.read, &held{asset: asset, task: task}, "", light)
-	return fields, err
+	fields, rest, err := w.call(ctx, w.read, &held{asset: asset, task: task}, "", light)
+	if err != nil {
+		return nil, err
+	}
+	records, _ := rest[len(rest)-1].([]any)
+	for i := range records { // a field's name, its event, and its facts
+		one, _ := records[i].([]any)
+		if len(one) == 3 {
+			fields[strings.Replace(one[0].(string), "record.", "steps.", 1)], _ = one[2].(string)
+		}
+	}
+	return fields, nil
 }
 
 // claim screens, locks and mints.
 func (w *redisWork) claim(ctx context.Context, asset, task string) (*held, map[string]string, error) {
-	h := &held{asset: asset, task: task}
+	h := &held{asset: asset, task: task, steps: map[string]string{}}
 	if _, err := w.ticket(ctx, asset, task); err != nil {
 		return nil, nil, err
 	}
@@ -149,8 +163,9 @@ func (w *redisWork) record(ctx context.Context, h *held, r client.StepRequest) (
 	if r.Step == client.StepIntel {
 		anew = "," // the arrow stays in its state
 	}
-	fields, _, err := w.call(ctx, w.step, h, refusal("step", h.token), h.next(), r.Step, r.State, hex.EncodeToString(digest[:]), string(record),
-		from[r.Step], anew, r.Summary, "")
+	h.steps["steps."+r.Step] = string(record)
+	fields, _, err := w.call(ctx, w.step, h, refusal("step", h.token), h.next(), r.Step, r.State, base64.RawURLEncoding.EncodeToString(digest[:]),
+		from[r.Step], anew, r.Summary, "", []byte(r.Facts))
 	return fields, err
 }
 
