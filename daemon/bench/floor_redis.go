@@ -112,9 +112,15 @@ func (w *redisWork) ticket(ctx context.Context, asset, task string) (map[string]
 	records, _ := rest[len(rest)-1].([]any)
 	for i := range records { // a field's name, its event, and its facts
 		one, _ := records[i].([]any)
-		if len(one) == 3 {
-			fields[strings.Replace(one[0].(string), "record.", "steps.", 1)], _ = one[2].(string)
+		if len(one) != 3 {
+			continue
 		}
+		event := strings.Split(one[1].(string), "\t")
+		b, err := json.Marshal(client.Step{State: event[3], Token: number(event[4]), Host: event[6], At: millis(event[0]), Summary: event[9], Facts: json.RawMessage(one[2].(string))})
+		if err != nil {
+			return nil, err
+		}
+		fields[strings.Replace(one[0].(string), "record.", "steps.", 1)] = string(b)
 	}
 	return fields, nil
 }
