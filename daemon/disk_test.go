@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -63,11 +65,11 @@ func (h *crashHost) outboxCheck(t *testing.T) string {
 // signs reports whether the daemon with this identity gives signs of life.
 func (h *crashHost) signs(t *testing.T, id string) bool {
 	t.Helper()
-	n, err := h.redis.Exists(t.Context(), "picket:host:"+id).Result()
-	if err != nil {
+	at, err := h.redis.ZScore(t.Context(), "picket:fleet:{fleet}:signs", id).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
 		t.Fatal(err)
 	}
-	return n == 1
+	return time.Since(time.UnixMilli(int64(at))) < 25*time.Second
 }
 
 // TestG9_AFullDisk: the host accepts no notification and says why, and gives no sign of life, so that another delivers what it had

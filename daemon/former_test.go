@@ -26,7 +26,7 @@ func TestG9_ChaosOfDumpsFromBeforeARestart(t *testing.T) {
 	for n := 0; n == 0 || time.Now().Before(end); n++ {
 		asset := chaosAsset(n)
 		eventually(t, "it has signed", func() bool {
-			keys, err := h.redis.Keys(t.Context(), "picket:host:*").Result()
+			keys, err := h.redis.Keys(t.Context(), "picket:fleet:{fleet}:host:*").Result()
 			return err == nil && len(keys) == 1
 		})
 		if err := server.Client().Save(t.Context()).Err(); err != nil {

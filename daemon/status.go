@@ -112,6 +112,8 @@ func (d *Daemon) askRedis(s *client.Status) {
 		return
 	}
 	for _, m := range members {
-		s.Fleet = append(s.Fleet, client.Member(m))
+		if m.ID != s.ID && !m.Left {
+			s.Fleet = append(s.Fleet, client.Member{ID: m.ID, Host: m.Host, Lives: d.engine.Lives(m)})
+		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/picketd/picket/engine/lookout"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
@@ -165,7 +167,7 @@ func TestTheFleetIsShown(t *testing.T) {
 			len(sb.Fleet) == 1 && sb.Fleet[0].Host == "host-a"
 	})
 	b.stop(t)
-	if err := a.redis.Client().Del(t.Context(), "picket:host:"+a.Status().Fleet[0].ID).Err(); err != nil {
+	if err := a.redis.Client().ZAdd(t.Context(), "picket:fleet:{fleet}:signs", redis.Z{Score: 1, Member: a.Status().Fleet[0].ID}).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if m := a.Status().Fleet; len(m) != 1 || m[0].Lives {

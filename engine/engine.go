@@ -69,9 +69,12 @@ func (e *Engine) ClockOffset(ctx context.Context) (time.Duration, error) {
 	return e.lookout.ClockOffset(ctx)
 }
 
-// Fleet are the other daemons that Redis knows of.
-func (e *Engine) Fleet(ctx context.Context) ([]store.Member, error) {
-	return e.store.Fleet(ctx, e.daemon.ID)
+// Fleet are the daemons that Redis knows of, this one too.
+func (e *Engine) Fleet(ctx context.Context) ([]store.Member, error) { return e.store.Fleet(ctx) }
+
+// Lives reports whether another daemon's sign has not run out.
+func (e *Engine) Lives(m store.Member) bool {
+	return !m.Signed.IsZero() && m.Quiet < e.lookout.Pace.Life
 }
 
 // Alarms are what a person must look at now.

@@ -36,7 +36,7 @@ func TestG9_OneTicketThatCannotBeReadStopsNoOther(t *testing.T) {
 	}
 	b.config.Redis.ZAdd(t.Context(), b.store.Keys.Undelivered(a.config.Outbox.ID()), redis.Z{Member: "no ticket"})
 
-	if err := b.courier.LookAfter(t.Context(), a.config.Outbox.ID()); err == nil || !strings.Contains(err.Error(), "2 of the tickets, the first is") {
+	if err := b.courier.LookAfter(t.Context(), store.Silent{ID: a.daemon.ID}); err == nil || !strings.Contains(err.Error(), "2 of the tickets, the first is") {
 		t.Errorf("it says %v", err)
 	}
 	for _, asset := range assets[1:] {
@@ -115,7 +115,7 @@ func TestG9_WithoutItsHintNothingIsInherited(t *testing.T) {
 	if err := f.client.Set(t.Context(), b.store.Keys.Undelivered(b.daemon.ID), "takes no hint", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	wantErr(t, b.courier.LookAfter(t.Context(), a.daemon.ID), store.ErrUnavailable)
+	wantErr(t, b.courier.LookAfter(t.Context(), store.Silent{ID: a.daemon.ID}), store.ErrUnavailable)
 	if owner := mustTicket(t, b, c.Ticket).Owner; owner != a.daemon.ID || !hinted(t, b, owner, c.Ticket) {
 		t.Errorf("it is %s's, and that one's hint is gone", owner)
 	}

@@ -88,10 +88,10 @@ func TestG9_AFullHostOwnsNothing(t *testing.T) {
 	_ = a.Stop(t.Context())
 	b := f.frozen("host-b", boxAt(t, filepath.Join(t.TempDir(), "small.db"), outbox.Options{MaxSize: 64 << 10}))
 	fillUp(t, b.config.Outbox)
-	b.lookout.Pace = lookout.Pace{Every: hurry.Every, Life: hurry.Life}
+	b.lookout.Pace = lookout.Pace{Every: hurry.Every, Life: hurry.Life, Missed: 2 * hurry.Every}
 	b.Start()
 	eventually(t, "host-b found that it has no room", func() bool { return b.config.Outbox.Full() != nil && b.lookout.Steady() })
-	time.Sleep(2 * hurry.Every)
+	time.Sleep(hurry.Life + 4*hurry.Every) // it looked after host-a, too
 	d := f.hurried("host-d")
 	for id, in := range intents {
 		eventually(t, "the one with room has it", func() bool { return has(d, id, in) })

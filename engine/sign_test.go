@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/picketd/picket/engine/delivery"
 	"github.com/picketd/picket/engine/lookout"
 	"github.com/picketd/picket/engine/process"
@@ -84,12 +86,20 @@ func TestG9_AnOwnFormerRunIsNoClone(t *testing.T) {
 	_ = first.config.Outbox.Close()
 	key := first.store.Keys.Host(first.config.Outbox.ID())
 	old := f.client.HGetAll(t.Context(), key).Val()
+	at := f.client.ZScore(t.Context(), first.store.Keys.Signs(), first.daemon.ID).Val()
+	fallBack := func() {
+		t.Helper()
+		f.client.HSet(t.Context(), key, old)
+		if err := f.client.ZAdd(t.Context(), first.store.Keys.Signs(), redis.Z{Score: at, Member: first.daemon.ID}).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	next := f.frozen("host-a", boxAt(t, path, outbox.Options{}))
 	for range 2 {
 		if err := next.lookout.Sign(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		f.client.HSet(t.Context(), key, old)
+		fallBack()
 	}
 	if err := next.lookout.Sign(t.Context()); err != nil || next.Identity() != nil {
 		t.Errorf("its own former run is taken for a clone: %v", err)

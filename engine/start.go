@@ -22,7 +22,7 @@ func New(c Config) (*Engine, error) {
 	c.setDefaults()
 	e := &Engine{
 		config:   c,
-		daemon:   &store.Daemon{Run: rand.Text(), Host: c.Host},
+		daemon:   &store.Daemon{Run: rand.Text(), Host: c.Host, Channels: delivery.Deliverable(c.Channels)},
 		locks:    redsync.New(goredis.NewPool(c.Redis)),
 		renewed:  redsync.New(goredis.NewPool(c.Urgent)),
 		log:      c.Logger,

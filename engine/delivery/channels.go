@@ -69,3 +69,13 @@ func (c *Courier) channel(name, kind string) *Channel {
 	}
 	return &c.config.Channels[i]
 }
+
+// Deliverable names channels with their types: who has the same can deliver the same.
+func Deliverable(channels []Channel) string {
+	list := make([]string, len(channels))
+	for i, ch := range channels {
+		list[i] = ch.Name + ":" + ch.Type
+	}
+	slices.Sort(list)
+	return strings.Join(list, ",")
+}

@@ -39,12 +39,10 @@ type Message struct {
 
 // Trust says what rests on the daemons' signs of life. lookout has it.
 type Trust interface {
-	Identity() error                // an outbox.ErrUnavailable while another process has this daemon's identity
-	Steady() bool                   // the own signs were written for long enough to judge others
-	Unbroken(staged time.Time) bool // nobody can have taken over what was staged then
-
-	// How often others' signs are looked at, and for how long every look must have missed one.
-	Patience() (every, missed time.Duration)
+	Identity() error                                 // an outbox.ErrUnavailable while another process has this daemon's identity
+	Steady() bool                                    // the own signs were written for long enough to judge others
+	Unbroken(staged time.Time) bool                  // nobody can have taken over what was staged then
+	Overdue(context.Context) ([]store.Silent, error) // waits for daemons that are gone
 }
 
 // Config is what New needs.

@@ -26,13 +26,13 @@ import (
 // trusting is a Trust, and a store's Watch, that rely on everything.
 type trusting struct{}
 
-func (trusting) Identity() error                          { return nil }
-func (trusting) Steady() bool                             { return true }
-func (trusting) Unbroken(time.Time) bool                  { return true }
-func (trusting) Patience() (time.Duration, time.Duration) { return time.Second, time.Second }
-func (trusting) Token(store.Asset) int64                  { return 0 }
-func (trusting) Found(store.Asset, int64, int64)          {}
-func (trusting) Wrote(string, int64)                      {}
+func (trusting) Identity() error                                 { return nil }
+func (trusting) Steady() bool                                    { return true }
+func (trusting) Unbroken(time.Time) bool                         { return true }
+func (trusting) Overdue(context.Context) ([]store.Silent, error) { return nil, context.Canceled }
+func (trusting) Token(store.Asset) int64                         { return 0 }
+func (trusting) Found(store.Asset, int64, int64)                 {}
+func (trusting) Wrote(string, int64)                             {}
 
 // alone is a courier over a Redis of its own, with nothing else of a daemon.
 func alone(t *testing.T) (*Courier, *redis.Client) {

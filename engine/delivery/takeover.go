@@ -14,78 +14,63 @@ import (
 	"github.com/picketd/picket/outbox"
 )
 
-// absent holds when each daemon's sign of life was first missed, by all looks since. Its owner is takeOverLoop.
-type absent map[string]time.Duration
-
-// takeOverLoop takes over from those that no longer sign. It is not the loop that signs, because what it does may take longer than a sign lives.
+// takeOverLoop takes over from those that no longer sign. It is not the loop that signs, because what it does may take longer than a sign
+// lives.
 func (c *Courier) takeOverLoop(ctx context.Context) {
-	every, _ := c.config.Trust.Patience()
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	missed := absent{}
 	said := again.Reminder{Every: time.Hour}
 	for {
-		if !c.config.Trust.Steady() {
-			clear(missed) // who was away with Redis gets the time to sign again
-		} else if err := c.takeOver(ctx, missed); ctx.Err() == nil {
-			c.warn(&said, "cannot look after all daemons that are gone", err)
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
+		gone, err := c.config.Trust.Overdue(ctx)
+		if err != nil {
 			return
+		}
+		if err := c.takeOver(ctx, gone); ctx.Err() == nil {
+			c.warn(&said, "cannot look after all daemons that are gone", err)
 		}
 	}
 }
 
-// takeOver looks for daemons whose sign of life is gone, and through the tickets that they answer for. The set of a living one is
-// read by nobody else, so a fleet does not adopt what is merely backing off. A sign must be missed for long enough to be written
-// anew in between: one that a shard of a Cluster lost while it was away comes back before that.
-func (c *Courier) takeOver(ctx context.Context, missed absent) error {
-	hosts, err := c.store.Daemons(ctx)
-	if err != nil {
-		clear(missed)
-		return err
-	}
-	_, patience := c.config.Trust.Patience()
+// takeOver looks through the tickets that daemons answer for whose sign of life is gone. The set of a living one is read by nobody
+// else, so a fleet does not adopt what is merely backing off.
+func (c *Courier) takeOver(ctx context.Context, gone []store.Silent) error {
 	var failed []error // of one daemon: the others are looked after all the same
-	for _, id := range append(hosts, offered) {
-		if id == c.box.ID() {
-			continue
+	for _, one := range gone {
+		if !c.config.Trust.Steady() {
+			break // the look was some time ago
 		}
-		lives, err := c.store.Signs(ctx, id)
-		if err != nil {
-			delete(missed, id)
-			failed = append(failed, err)
-			continue
-		}
-		since, again := missed[id]
-		switch {
-		case lives:
-			delete(missed, id)
-		case !again:
-			missed[id] = c.config.Now()
-		case c.config.Now()-since >= patience:
-			if err := c.LookAfter(ctx, id); err != nil {
-				failed = append(failed, fmt.Errorf("daemon %s: %w", id, err))
-			}
+		if err := c.LookAfter(ctx, one); err != nil {
+			failed = append(failed, fmt.Errorf("daemon %s: %w", one.ID, err))
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// LookAfter goes through the hints of a daemon that is gone. One that has none is forgotten; it signs again if it comes back.
-func (c *Courier) LookAfter(ctx context.Context, gone string) error {
-	n, err := c.store.Hinted(ctx, gone)
+// LookAfter goes through the hints of a daemon that is gone. One that has none leaves; it signs again if it comes back.
+func (c *Courier) LookAfter(ctx context.Context, gone store.Silent) error {
+	n, err := c.store.Hinted(ctx, gone.ID)
 	switch {
 	case err != nil:
 		return err
 	case n == 0:
-		return c.store.ForgetDaemon(ctx, gone)
+		return c.rest(ctx, gone)
 	}
-	return c.eachHint(ctx, gone, func(ctx context.Context, id store.TicketID, hint store.Hint) (bool, error) {
-		return c.inherit(ctx, id, gone, hint)
+	return c.eachHint(ctx, gone.ID, func(ctx context.Context, id store.TicketID, hint store.Hint) (bool, error) {
+		return c.inherit(ctx, id, gone.ID, hint)
 	})
+}
+
+// rest has a daemon leave that answers for nothing. A hint that was put meanwhile is looked for once more.
+func (c *Courier) rest(ctx context.Context, gone store.Silent) error {
+	leave := c.store.Rest
+	if gone.ID == store.Offered {
+		leave = c.store.Forget
+	}
+	if left, err := leave(ctx, gone); err != nil || !left {
+		return err
+	}
+	if n, err := c.store.Hinted(ctx, gone.ID); err != nil || n == 0 {
+		return err
+	}
+	return c.store.Know(ctx, gone.ID)
 }
 
 // inherit takes what it can of one ticket: first what this outbox knows of it onto the ticket, then the content into the outbox,
@@ -121,10 +106,6 @@ func (c *Courier) inherit(ctx context.Context, id store.TicketID, gone string, h
 	return true, c.store.DropHint(ctx, gone, hint)
 }
 
-// offered is the owner of tickets whose owner lives and cannot deliver all of them: its configuration has a channel no more, or its
-// outbox no room. They are looked through as those of a daemon that is gone.
-const offered = "offered"
-
 // lacks reports whether one of these that is not settled is not configured here.
 func (c *Courier) lacks(channels map[string]outbox.Delivery) bool {
 	for name, d := range channels {
@@ -156,13 +137,17 @@ func (c *Courier) passOn(ctx context.Context, id store.TicketID, in outbox.Inten
 	return nil
 }
 
-// offer gives a ticket to whoever can deliver it: first the hint, as in inherit. The own hint stays for as long as the outbox has
+// offer gives a ticket to whoever can deliver it, as this daemon lives and cannot: its configuration has a channel no more, or its outbox
+// no room. First the hint, as in inherit. The own hint stays for as long as the outbox has
 // something of it.
 func (c *Courier) offer(ctx context.Context, id store.TicketID, intent string) error {
-	if err := c.store.AddHint(ctx, offered, id.String()); err != nil {
+	if err := c.store.AddHint(ctx, store.Offered, id.String()); err != nil {
 		return err
 	}
-	_, err := c.own(ctx, id, intent, c.box.ID(), offered, "offered to the daemons that can deliver it: this one cannot on every channel")
+	if err := c.store.Know(ctx, store.Offered); err != nil {
+		return err
+	}
+	_, err := c.own(ctx, id, intent, c.box.ID(), store.Offered, "offered to the daemons that can deliver it: this one cannot on every channel")
 	if err == nil {
 		c.log.Warn("cannot deliver on every channel that a notification was accepted for; it is offered to other daemons", "ticket", id.String())
 	}

@@ -5,15 +5,18 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/picketd/picket/engine/store"
 )
 
-// One daemon of the fleet walks all tickets once an hour; each looks this often whether a walk is due.
+// One daemon of the fleet walks all tickets once an hour; each looks this often whether a walk is due. A daemon that is gone for so long,
+// and answers for nothing, is shown no more.
 const (
-	walkEvery = time.Hour
-	walkLook  = 5 * time.Minute
+	forgetAfter = 24 * time.Hour
+	walkEvery   = time.Hour
+	walkLook    = 5 * time.Minute
 )
 
 // walkLoop walks when it is due and no other daemon does.
@@ -51,7 +54,33 @@ func (c *Courier) Walk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return failed.err()
+	return errors.Join(failed.err(), c.forget(ctx))
+}
+
+// forget leaves nothing of daemons that are gone for long, and answer for nothing.
+func (c *Courier) forget(ctx context.Context) error {
+	members, err := c.store.Fleet(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		if !m.Left || m.Quiet < forgetAfter {
+			continue
+		}
+		n, err := c.store.Hinted(ctx, m.ID)
+		switch {
+		case err != nil:
+			return err
+		case n > 0:
+			err = c.store.Know(ctx, m.ID)
+		default:
+			_, err = c.store.Forget(ctx, m.Silent)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *Courier) repair(ctx context.Context, id store.TicketID, h store.Hash) error {
@@ -66,10 +95,10 @@ func (c *Courier) repair(ctx context.Context, id store.TicketID, h store.Hash) e
 			}
 			owner = c.box.ID()
 		}
-		if err := c.store.MissHint(ctx, owner, id.String()); err != nil || owner == offered {
+		if err := c.store.MissHint(ctx, owner, id.String()); err != nil {
 			return err
 		}
-		return c.store.KnowDaemon(ctx, owner)
+		return c.store.Know(ctx, owner)
 	}
 	return nil
 }

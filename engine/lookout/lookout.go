@@ -45,6 +45,7 @@ type Lookout struct {
 	writes  writes
 	signs   signs
 	stands  atomic.Pointer[string] // what Standing says; nil: nobody can tell
+	overdue chan []store.Silent    // has room for the answer to who asked
 
 	// What the loop alone uses.
 	stores  map[string]string    // the incarnation last found, by key
@@ -56,7 +57,7 @@ type Lookout struct {
 func New(c Config) *Lookout {
 	return &Lookout{
 		Pace: defaultPace, c: c, wall: func() time.Time { return time.Now().Round(0) }, metrics: newMetrics(c.Registry), alarms: newAlarms(c.Logger),
-		stores: map[string]string{}, servers: map[string]clockTime{},
+		overdue: make(chan []store.Silent, 1), stores: map[string]string{}, servers: map[string]clockTime{},
 	}
 }
 
@@ -75,14 +76,14 @@ type clockTime struct {
 
 // Pace is how the daemons of a fleet watch each other.
 type Pace struct {
-	Every  time.Duration // between two signs of life, and between two looks at those of others
+	Every  time.Duration // between two signs of life, each of which is a look at those of others
 	Life   time.Duration // of a sign
 	Steady time.Duration // for which the own sign must have been written without a break before another counts as dead
-	Missed time.Duration // for which the other's sign must have been missed by every look
+	Missed time.Duration // for which the other's sign must have been missed after it had run out, while no two looks were so far apart
 }
 
-// defaultPace is chosen for when Redis was away. Steady is longer than Life: all that live have signed again before anyone judges.
-// Missed is longer than Every: so has one whose sign stands on a node that alone was away.
+// defaultPace is chosen for when Redis was away, or lost signs, or its clock was set: proof/sign. Steady is longer than Life: all that
+// live have signed again before anyone judges. Missed is longer than Every: so has one whose last sign had run out when Redis came back.
 var defaultPace = Pace{Every: 5 * time.Second, Life: 25 * time.Second, Steady: 30 * time.Second, Missed: 10 * time.Second}
 
 // signs are this daemon's signs of life.
@@ -91,13 +92,16 @@ type signs struct {
 	former []string      // the runs of this outbox before this one; nil until this run is noted in the outbox
 	signed bool          // once, by this run
 	at     string        // when the last was written, ms of Redis' clock
+	stood  time.Duration // the same
 	last   time.Duration // CLOCK_BOOTTIME when the last was sent
-	since  time.Duration // when the first of those was sent before which no sign had run out
+	since  time.Duration // when the first of those was sent before which none had run out or was lost, and Redis' clock was not set
+	looks  time.Duration // when the first of those was sent between which there was always less than Missed
 	whole  time.Duration // when the first of those was sent since which no other daemon can have missed one for long enough
 	looked time.Duration // when Redis was last asked to take one, whether it answered or not
 	failed bool          // the last was not written
 	lapsed bool          // for longer than a sign lives it was not asked, and has not answered since
 	rival  rival         // who signs with this identity too; zero: nobody
+	asked  bool          // somebody waits to be told who is overdue
 }
 
 // rival is another run whose sign stands under this identity.

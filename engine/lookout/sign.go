@@ -8,10 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/picketd/picket/engine/store"
 )
+
+// overdueMost is how many daemons that are gone one look is told of.
+const overdueMost = 16
 
 // SignLoop signs while the outbox can be written.
 func (l *Lookout) SignLoop(ctx context.Context) {
@@ -57,12 +61,18 @@ func (l *Lookout) writeSign(ctx context.Context, sent time.Duration) error {
 		return err
 	}
 	l.signs.mu.Lock()
-	mine := store.Sign{Daemon: *l.c.Daemon, PID: os.Getpid(), Life: l.Pace.Life, At: l.signs.at, Former: l.signs.former}
+	mine := store.Sign{
+		Daemon: *l.c.Daemon, PID: os.Getpid(), Life: l.Pace.Life, At: l.signs.at, Former: l.signs.former,
+		Late: l.Pace.Life + l.Pace.Missed, Turn: l.Pace.Every,
+	}
+	if s := &l.signs; s.asked && s.signed && sent-s.last < l.Pace.Missed && l.steadyLocked(sent) {
+		mine.Most = overdueMost
+	}
 	if was := l.signs.rival; was.Run != "" && sent-was.since >= l.Pace.Missed { // it has been still for as long as it takes to be missed
 		mine.Over = was.Signed
 	}
 	l.signs.mu.Unlock()
-	at, kept, other, err := l.store.Sign(ctx, mine)
+	answer, other, err := l.store.Sign(ctx, mine)
 	if err != nil {
 		return err
 	}
@@ -77,15 +87,42 @@ func (l *Lookout) writeSign(ctx context.Context, sent time.Duration) error {
 		l.c.Logger.Warn("no other daemon signs with this outbox's identity any more; this one goes on", "nonce", s.rival.Run)
 		s.rival = rival{}
 	}
-	gap := sent - s.last
-	if !kept || gap >= l.Pace.Life {
+	gap, at := sent-s.last, milliseconds(answer.At)
+	stepped := (at - s.stood - gap).Abs() > l.Pace.Missed
+	if !answer.Kept || gap >= l.Pace.Life || stepped {
 		s.since = sent
 	}
-	if !s.signed || gap >= l.Pace.Life || !kept && gap >= l.Pace.Missed {
+	if !s.signed || gap >= l.Pace.Missed {
+		s.looks = sent
+	}
+	if !s.signed || gap >= l.Pace.Life || !answer.Kept && gap >= l.Pace.Missed {
 		s.whole = sent
 	}
-	s.signed, s.at, s.last = true, at, sent
+	s.signed, s.at, s.stood, s.last = true, answer.At, at, sent
+	if len(answer.Overdue) > 0 && l.steadyLocked(sent) {
+		s.asked = false
+		l.overdue <- answer.Overdue
+	}
 	return nil
+}
+
+// milliseconds reads a time of Redis' clock.
+func milliseconds(at string) time.Duration {
+	ms, _ := strconv.ParseInt(at, 10, 64)
+	return time.Duration(ms) * time.Millisecond
+}
+
+// Overdue waits for daemons that gave no sign of life for so long that they are gone. Errors: the context's.
+func (l *Lookout) Overdue(ctx context.Context) ([]store.Silent, error) {
+	l.signs.mu.Lock()
+	l.signs.asked = true
+	l.signs.mu.Unlock()
+	select {
+	case gone := <-l.overdue:
+		return gone, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // enlist notes this run in the outbox before its first sign, so that the next runs know it for one of theirs.
@@ -119,11 +156,13 @@ func (l *Lookout) Steady() bool {
 	l.signs.mu.Lock()
 	defer l.signs.mu.Unlock()
 	s := &l.signs
-	return s.signed && !s.failed && s.last-s.since >= l.Pace.Steady && l.c.Now()-s.last < l.Pace.Life
+	return s.signed && !s.failed && l.steadyLocked(s.last) && l.c.Now()-s.last < l.Pace.Life
 }
 
-// Patience is how often others' signs are looked at, and for how long every look must have missed one.
-func (l *Lookout) Patience() (every, missed time.Duration) { return l.Pace.Every, l.Pace.Missed }
+// steadyLocked is Steady as of a sign.
+func (l *Lookout) steadyLocked(sent time.Duration) bool {
+	return sent-l.signs.since >= l.Pace.Steady && sent-l.signs.looks >= l.Pace.Missed
+}
 
 // Unbroken reports whether nobody can have taken over what was staged at that time by this host's clock, though Redis answers nothing
 // now, or has lost it. Either this run of the daemon has signed from before then, without a break, until Redis went away, and has

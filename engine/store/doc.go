@@ -17,7 +17,7 @@
 //	Attempt Outcome       attempt.go    one channel of a notification
 //	Resolve Retry Reopen  decide.go     what administrators say, and Own, who answers for a ticket
 //	Chunk Unmark          chunk.go      which parts of a list are done
-//	Sign                  sign.go       a daemon's sign of life
+//	Sign Rest Forget      sign.go       a daemon's sign of life, and its end; the daemons that there are: Fleet in fleet.go
 //
 // What scripts publish Ear hears (ear.go).
 //

@@ -50,11 +50,20 @@ func (k Keys) Marks(task string) string { return k.prefix + ":marks:{" + task + 
 // Undelivered is the key of the tickets that a daemon answers for.
 func (k Keys) Undelivered(daemon string) string { return k.prefix + ":undelivered:" + daemon }
 
-// Hosts is the key of the daemons that there are.
-func (k Keys) Hosts() string { return k.prefix + ":hosts" }
+// fleet is the key of something about the daemons. They share one hash tag, too.
+func (k Keys) fleet(rest string) string { return k.prefix + ":fleet:{fleet}:" + rest }
 
-// Host is the key of a daemon's sign of life.
-func (k Keys) Host(daemon string) string { return k.prefix + ":host:" + daemon }
+// Signs is the key of the daemons' signs of life, and Left of the last ones of those that are gone and answer for nothing.
+func (k Keys) Signs() string { return k.fleet("signs") }
+
+// Left is beside Signs.
+func (k Keys) Left() string { return k.fleet("left") }
+
+// turns is the key of who looks after which daemon that is gone.
+func (k Keys) turns() string { return k.fleet("turns") }
+
+// Host is the key of what is known of a daemon.
+func (k Keys) Host(daemon string) string { return k.fleet("host:" + daemon) }
 
 // Incarnation is the key of the incarnation of a master's data; the number makes it land there.
 func (k Keys) Incarnation(n int) string { return k.Incarnations() + strconv.Itoa(n) }

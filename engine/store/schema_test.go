@@ -121,7 +121,7 @@ func written(t *testing.T, file, source string) map[string][]string {
 func TestSchemaIsWhatTheScriptsWrite(t *testing.T) {
 	t.Parallel()
 	tables := rows(t)
-	ticket, grant, sign, marks := tables["The ticket"], tables["The grant"], tables["A sign of life"], tables["The marks of a task"]
+	ticket, grant, sign, marks := tables["The ticket"], tables["The grant"], tables["A daemon"], tables["The marks of a task"]
 	// What stands before scripts writes in their name.
 	writers := map[string][]string{
 		"common": {"every event", "break", "reopen"}, "end_notifying": {"attempt", "outcome", "resolve"},
