@@ -124,10 +124,15 @@ func (l *Lookout) Highest(a store.Asset) int64 { return max(l.tokens.highest.Loa
 // Wrote remembers the revision that a write left a ticket with, by its key.
 func (l *Lookout) Wrote(ticket string, revision int64) { l.writes.note(ticket, revision) }
 
-// lookAtWrites compares what Redis has with what was written.
+// lookAtWrites compares what Redis has with what was written: with all of it at first, then with the newest and one of the others in turn.
 func (l *Lookout) lookAtWrites(ctx context.Context) error {
 	last, changed := l.writes.take()
-	for _, key := range slices.Sorted(maps.Keys(last)) {
+	keys := slices.SortedFunc(maps.Keys(last), func(a, b string) int { return last[b].At.Compare(last[a].At) })
+	if n := len(keys); l.rounds > 0 && n > 2 { // what goes back loses the newest first; another master, the others
+		keys = []string{keys[0], keys[1+l.rounds%(n-1)]}
+	}
+	l.rounds++
+	for _, key := range keys {
 		has, err := l.store.Revision(ctx, key)
 		if err != nil {
 			return err

@@ -48,6 +48,7 @@ type Lookout struct {
 	overdue chan []store.Silent    // has room for the answer to who asked
 
 	// What the loop alone uses.
+	rounds  int                  // looks at what was written
 	stores  map[string]string    // the incarnation last found, by key
 	host    *clockStand          // nil: not read yet
 	servers map[string]clockTime // of each master, by address

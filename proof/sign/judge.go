@@ -157,3 +157,23 @@ func (j Judging) judge(f Fleet) (Fleet, string) {
 func (j Judging) explore() (states int, found map[string]bool) {
 	return visit(beginning, j.tick)
 }
+
+// visit goes through every state and returns their number and the kinds of violation.
+func visit[S comparable](start S, steps func(S, func(t S, bad string))) (states int, found map[string]bool) {
+	seen, queue := map[S]bool{start: true}, []S{start}
+	found = map[string]bool{}
+	for len(queue) > 0 {
+		s := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		steps(s, func(t S, bad string) {
+			if bad != "" {
+				found[bad] = true
+			}
+			if !seen[t] {
+				seen[t] = true
+				queue = append(queue, t)
+			}
+		})
+	}
+	return len(seen), found
+}

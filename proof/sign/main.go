@@ -109,25 +109,6 @@ func (r Rules) steps(s State, do func(t State, bad string)) {
 // explore visits every state and returns their number and the kinds of violation.
 func (r Rules) explore() (states int, found map[string]bool) { return visit(start, r.steps) }
 
-func visit[S comparable](start S, steps func(S, func(t S, bad string))) (states int, found map[string]bool) {
-	seen, queue := map[S]bool{start: true}, []S{start}
-	found = map[string]bool{}
-	for len(queue) > 0 {
-		s := queue[len(queue)-1]
-		queue = queue[:len(queue)-1]
-		steps(s, func(t S, bad string) {
-			if bad != "" {
-				found[bad] = true
-			}
-			if !seen[t] {
-				seen[t] = true
-				queue = append(queue, t)
-			}
-		})
-	}
-	return len(seen), found
-}
-
 // variants are the two designs, each followed by what is it without one of its rules.
 var variants = []struct {
 	name   string
