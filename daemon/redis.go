@@ -18,6 +18,10 @@ import (
 const (
 	redisTimeout = time.Second // for a dial, a read, a write
 	poolSize     = 64          // connections to one server, beside those of subscriptions
+
+	// Of each connection and direction. A ticket that is larger takes more than one read.
+	bufferSize   = 8 << 10
+	pipelineSize = 32 << 10 // where what is called at once is sent together
 )
 
 // login is a RedisLogin with the password read.
@@ -50,8 +54,10 @@ func (r RedisConfig) client() (redis.UniversalClient, error) {
 		Addrs: r.Addrs, MasterName: r.Master, DB: r.DB,
 		Username: user.username, Password: user.password, TLSConfig: secure,
 		SentinelUsername: sentinel.username, SentinelPassword: sentinel.password,
+
 		ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, PoolSize: poolSize,
 		DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout,
+		ReadBufferSize: bufferSize, WriteBufferSize: bufferSize, PipelineReadBufferSize: pipelineSize, PipelineWriteBufferSize: pipelineSize,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 	switch r.Mode {

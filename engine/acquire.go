@@ -56,7 +56,7 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 	if process != nil {
 		c.pid, c.caller = process.PID(), process.PID()
 	}
-	c.agent = fmt.Sprintf("%d/%d", c.caller, c.uid)
+	c.agent = agentName(c.caller, c.uid)
 	if result, again, err := e.again(ctx, c); again || err != nil {
 		closeProcess(process)
 		return result, err
@@ -203,7 +203,6 @@ func (e *Engine) take(ctx context.Context, c *claim) (store.Ticket, bool, error)
 		return store.Ticket{}, false, &store.UnavailableError{Why: why}
 	}
 	keep = true
-	c.lock = e.mutex(e.renewed, c)
 	c.size.Store(m.Weight())
 	ticket.Holder = e.holding(c)
 	return ticket, true, nil

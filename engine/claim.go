@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-redsync/redsync/v4"
-
 	"github.com/picketd/picket/agent/again"
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/process"
@@ -42,7 +40,6 @@ type claim struct {
 	writes store.Turnstile // held by the one write that is under way
 	number int64           // of the last write; guarded by writes
 	known  store.Records   // what it recorded, as far as that is small; guarded by mu
-	lock   *redsync.Mutex  // used by one goroutine at a time: who claims, then the renewal under way
 
 	mu       sync.Mutex
 	status   Status

@@ -40,7 +40,7 @@ type record struct {
 	Heartbeat time.Duration `json:"heartbeat,omitempty"`
 	MaxHold   time.Duration `json:"max_hold"`
 	Since     time.Time     `json:"since"`
-	Started   time.Duration `json:"started"`
+	Started   time.Duration `json:"started,omitempty"`
 	Sign      time.Duration `json:"sign,omitempty"`
 
 	Status   Status        `json:"status,omitempty"` // empty: held
@@ -148,9 +148,12 @@ func (j *journal) keep(r record) <-chan struct{} {
 	return j.change(r.ID, value)
 }
 
-// forget removes a claim, some time soon.
-func (j *journal) forget(id string) {
-	if j != nil {
+// forget removes claims, some time soon.
+func (j *journal) forget(ids ...string) {
+	if j == nil {
+		return
+	}
+	for _, id := range ids {
 		j.change(id, nil)
 	}
 }

@@ -20,10 +20,10 @@ var errHeld = errors.New("held")
 // claim's without its knowing: it is released by value and tried again with the same nonce, so that a request which lands late
 // makes no lock of a stranger's.
 func (e *Engine) lock(ctx context.Context, c *claim) (sent time.Duration, err error) {
-	c.lock = e.mutex(e.locks, c)
+	lock := e.mutex(e.locks, c)
 	for {
 		sent = e.now()
-		err = c.lock.LockContext(ctx)
+		err = lock.LockContext(ctx)
 		var taken *redsync.ErrTaken
 		switch {
 		case err == nil:
@@ -55,7 +55,7 @@ func (e *Engine) mutex(over *redsync.Redsync, c *claim) *redsync.Mutex {
 func (e *Engine) unlock(c *claim) {
 	ctx, cancel := context.WithTimeout(e.life, min(e.config.TTL/6, time.Second))
 	defer cancel()
-	_, err := c.lock.UnlockContext(ctx)
+	_, err := e.mutex(e.locks, c).UnlockContext(ctx)
 	var taken *redsync.ErrTaken
 	if err != nil && !errors.As(err, &taken) && !errors.Is(err, redsync.ErrLockAlreadyExpired) {
 		e.log.Warn("cannot release a lock that got no grant; it runs out by itself", "asset", c.ticket.Asset, "error", err)

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -42,6 +43,9 @@ func TestEndedClaimsAreRememberedPerUser(t *testing.T) {
 		r.recall(&claim{id: id, owner: account, account: account}, now)
 	}
 	end(1000, "good", 0)
+	if c, err := r.get("good", 0); err != nil || c.status != Lost {
+		t.Errorf("an ended claim is %v, %v", c, err)
+	}
 	for i := range rememberMost + 1 {
 		end(1001, strconv.Itoa(i), time.Minute)
 	}
@@ -50,8 +54,31 @@ func TestEndedClaimsAreRememberedPerUser(t *testing.T) {
 			t.Errorf("claim %s: %v, want it known: %t", id, err, known)
 		}
 	}
-	end(1001, "late", rememberFor+time.Second)
+	r.forget(rememberFor + time.Second)
 	if _, err := r.get("good", 0); err == nil || len(r.past) != 1 {
 		t.Errorf("after %s a claim is still known (%v), of %d users", rememberFor, err, len(r.past))
+	}
+}
+
+// TestJournalForgetsWhatEndedBeforeManyOthers, but not a claim of which it is not known what became of its end.
+func TestJournalForgetsWhatEndedBeforeManyOthers(t *testing.T) {
+	t.Parallel()
+	r := newRoster(newMetrics(nil).held)
+	var forgotten []string
+	for i := range journalMost + 3 {
+		c := &claim{id: strconv.Itoa(i), status: Lost, unanswered: i == 1}
+		forgotten = append(forgotten, r.rememberLocked(c, 0)...)
+	}
+	if want := []string{"0", "2"}; !slices.Equal(forgotten, want) {
+		t.Errorf("the journal forgets %v, want %v", forgotten, want)
+	}
+	open, err := r.get("1", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open.unanswered, open.status, open.reason = false, Released, ReasonReleased
+	r.resolved(open)
+	if c, err := r.get("1", 0); err != nil || c == open || c.status != Released {
+		t.Errorf("the claim whose end is known is %+v, %v", c, err)
 	}
 }

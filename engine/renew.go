@@ -22,7 +22,7 @@ func (e *Engine) extend(ctx context.Context, c *claim) {
 	defer e.dog.over(c)
 	sent := e.now()
 	ctx, cancel := context.WithTimeout(ctx, e.config.TTL/6)
-	extended, err := c.lock.ExtendContext(ctx)
+	extended, err := e.mutex(e.renewed, c).ExtendContext(ctx)
 	cancel()
 
 	var taken *redsync.ErrTaken

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -86,7 +85,7 @@ func (e *Engine) revive(r record) *claim {
 	c := &claim{
 		id: r.ID, nonce: r.Nonce, token: r.Token, ticket: store.ID(r.Asset, r.Task), flow: flow, uid: r.UID, owner: cmp.Or(r.Owner, r.UID),
 		account: cmp.Or(r.Account, r.Owner, r.UID), pid: r.PID,
-		caller: r.Caller, request: r.Request, agent: fmt.Sprintf("%d/%d", r.Caller, r.UID), heartbeat: r.Heartbeat, maxHold: r.MaxHold, since: r.Since,
+		caller: r.Caller, request: r.Request, agent: agentName(r.Caller, r.UID), heartbeat: r.Heartbeat, maxHold: r.MaxHold, since: r.Since,
 		started: r.Started, status: Held, ended: make(chan struct{}), writes: store.NewTurnstile(),
 	}
 	if r.PID != 0 && r.Status == "" {
@@ -97,7 +96,6 @@ func (e *Engine) revive(r record) *claim {
 		}
 	}
 	c.size.Store(-1)
-	c.lock = e.mutex(e.renewed, c)
 	return c
 }
 
@@ -131,7 +129,7 @@ func (e *Engine) restore(ctx context.Context, c *claim, r record, stamp time.Dur
 	sent := e.now()
 	ask, cancel := context.WithTimeout(ctx, e.config.TTL/6)
 	defer cancel()
-	extended, err := c.lock.ExtendContext(ask)
+	extended, err := e.mutex(e.renewed, c).ExtendContext(ask)
 	var taken *redsync.ErrTaken
 	if !extended && !errors.As(err, &taken) {
 		return false

@@ -17,10 +17,11 @@ import (
 )
 
 // An ended claim can be asked about for this long, and of one account so many: a user who ends many forgets its own first, and nobody
-// else's.
+// else's. Fewer outlive the daemon: a call whose answer a crash took was under way then, and so ended one of the last.
 const (
 	rememberFor  = 10 * time.Minute
 	rememberMost = 20_000
+	journalMost  = 4096
 )
 
 // roster knows the claims of this daemon: those that are held, and for a while those that ended.
@@ -28,10 +29,11 @@ type roster struct {
 	gauge prometheus.Gauge // of those that are held
 
 	mu      sync.Mutex
-	byID    map[string]*claim
+	byID    map[string]*claim                   // held
 	byAsset map[store.Asset]map[*claim]struct{} // held
 	perUID  map[uint32]int                      // held, and being claimed
-	past    map[uint32][]ended                  // by account, oldest first
+	ended   map[string]*ended                   // by id
+	past    map[uint32][]*ended                 // the same by account, oldest first
 	awaited map[string]struct{}                 // claims of an earlier run that are not decided about
 	resent  map[askedBy]struct{}                // the requests of those that were held
 }
@@ -45,15 +47,10 @@ type askedBy struct {
 
 func (c *claim) askedBy() askedBy { return askedBy{c.owner, c.ticket, c.request} }
 
-type ended struct {
-	claim *claim
-	at    time.Duration
-}
-
 func newRoster(gauge prometheus.Gauge) *roster {
 	return &roster{
 		gauge: gauge, byID: map[string]*claim{}, byAsset: map[store.Asset]map[*claim]struct{}{}, perUID: map[uint32]int{},
-		past: map[uint32][]ended{},
+		ended: map[string]*ended{}, past: map[uint32][]*ended{},
 	}
 }
 
@@ -123,7 +120,7 @@ func (r *roster) add(c *claim) {
 	r.gauge.Inc()
 }
 
-// end keeps a claim that is no longer held among those that are remembered, and returns those that are so no more.
+// end keeps a claim that is no longer held among those that are remembered, and returns those that the journal is to forget.
 func (r *roster) end(c *claim, now time.Duration) (forgotten []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,12 +134,31 @@ func (r *roster) end(c *claim, now time.Duration) (forgotten []string) {
 }
 
 func (r *roster) rememberLocked(c *claim, now time.Duration) (forgotten []string) {
-	r.past[c.account] = append(r.past[c.account], ended{c, now})
+	x := newEnded(c, now)
+	delete(r.byID, c.id)
+	r.ended[c.id] = x
+	past := append(r.past[c.account], x)
+	r.past[c.account] = past
+	if older := len(past) - 1 - journalMost; older >= 0 && past[older].claim == nil {
+		forgotten = append(forgotten, past[older].id)
+	}
+	return append(forgotten, r.forgetLocked(now)...)
+}
+
+// forget forgets what was remembered for long enough, and returns it.
+func (r *roster) forget(now time.Duration) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.forgetLocked(now)
+}
+
+func (r *roster) forgetLocked(now time.Duration) (forgotten []string) {
 	for account, past := range r.past {
 		n := 0
 		for n < len(past) && (len(past)-n > rememberMost || now-past[n].at > rememberFor) {
-			forgotten = append(forgotten, past[n].claim.id)
-			delete(r.byID, past[n].claim.id)
+			forgotten = append(forgotten, past[n].id)
+			delete(r.ended, past[n].id)
+			past[n] = nil
 			n++
 		}
 		if r.past[account] = past[n:]; n == len(past) {
@@ -157,8 +173,16 @@ func (r *roster) recall(c *claim, at time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.awaited, c.id)
-	r.byID[c.id] = c
 	r.rememberLocked(c, at)
+}
+
+// resolved is for an ended claim of which it is known now what became of its end.
+func (r *roster) resolved(c *claim) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if x := r.ended[c.id]; x != nil {
+		*x = *newEnded(c, x.at)
+	}
 }
 
 // errAwaited is what is answered about a claim of an earlier run that is not decided about.
@@ -168,11 +192,14 @@ var errAwaited = &store.UnavailableError{Why: "the claim is of the daemon's earl
 func (r *roster) get(id string, uid uint32) (*claim, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c, ok := r.byID[id]
 	if _, awaited := r.awaited[id]; awaited {
 		return nil, errAwaited
 	}
-	if !ok {
+	c := r.byID[id]
+	if x := r.ended[id]; x != nil {
+		c = x.revive()
+	}
+	if c == nil {
 		return nil, fmt.Errorf("%w: this daemon has none with that id, or it ended more than %s ago", ErrClaimNotFound, rememberFor)
 	}
 	if uid != 0 && uid != c.owner {

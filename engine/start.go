@@ -77,6 +77,7 @@ func (e *Engine) Start() {
 		})
 		e.spawn(e.ear.Listen)
 		e.spawn(e.store.KeepIndex)
+		e.spawn(e.forget)
 		e.spawn(e.lookout.Loop)
 		e.spawn(e.lookout.SignLoop)
 		for _, loop := range e.courier.Loops() {

@@ -70,6 +70,7 @@ func (e *Engine) noteEnd(c *claim, ended bool) {
 	if !first {
 		return
 	}
+	e.claims.resolved(c)
 	e.keep(c, e.now())
 	if !ended {
 		e.tellLost(c)

@@ -79,12 +79,11 @@ func bubble(t *testing.T, extend func() (any, error), change func(*claim), optio
 	start := time.Now()
 	p := &pool{extend: extend}
 	e.now = func() time.Duration { return time.Since(start) + time.Hour + time.Duration(p.stopped.Load()) }
-	e.locks = redsync.New(pools{p})
+	e.renewed = redsync.New(pools{p})
 	c := &claim{
 		id: "c", nonce: "n", ticket: store.ID("a", "t"), flow: store.AssetInference, uid: agent, owner: agent, account: agent, maxHold: time.Hour, status: Held,
 		ended: make(chan struct{}), writes: store.NewTurnstile(), started: e.now(),
 	}
-	c.lock = e.locks.NewMutex("lock", redsync.WithExpiry(e.config.TTL), redsync.WithValue("n"))
 	c.trusted, c.renewAt, c.sign = e.now()+e.config.TTL-e.trust.margin, e.now()+e.config.TTL/3, e.dog.at(e.now()).clock
 	if change != nil {
 		change(c)

@@ -37,6 +37,7 @@ func redisOptions(addr string) *redis.Options {
 	return &redis.Options{
 		Addr: addr, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, PoolSize: 64,
 		DialTimeout: time.Second, ReadTimeout: time.Second, WriteTimeout: time.Second,
+		ReadBufferSize: 8 << 10, WriteBufferSize: 8 << 10, PipelineReadBufferSize: 32 << 10, PipelineWriteBufferSize: 32 << 10,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 }

@@ -10,14 +10,19 @@ import (
 	"github.com/picketd/picket/engine/store"
 )
 
-// tokensKept is how many assets of each of two generations are remembered: those that were used last.
-const tokensKept = 16_384
+// tokensKept is how many bytes of assets are remembered in each of two generations: those that were used last. entrySize is what
+// one takes beside its name.
+const (
+	tokensKept = 1 << 20
+	entrySize  = 48
+)
 
 // tokens remembers the newest token of each asset that this daemon used lately, so that one which goes back is seen. A failover to
 // a replica that lags does that, without an error anywhere.
 type tokens struct {
 	mu         sync.Mutex
 	young, old map[store.Asset]int64
+	size       int // of young, in bytes
 
 	highest atomic.Int64 // of all that this daemon has seen
 }
@@ -45,8 +50,11 @@ func (t *tokens) found(a store.Asset, last, token int64) (back bool) {
 	if !back && token <= known {
 		return false
 	}
-	if len(t.young) >= tokensKept || t.young == nil {
-		t.young, t.old = make(map[store.Asset]int64), t.young
+	if t.size >= tokensKept || t.young == nil {
+		t.young, t.old, t.size = make(map[store.Asset]int64), t.young, 0
+	}
+	if _, there := t.young[a]; !there {
+		t.size += len(a) + entrySize
 	}
 	t.young[a] = token
 	return back

@@ -4,8 +4,9 @@
 package lookout
 
 import (
+	"strconv"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/picketd/picket/engine/store"
 )
@@ -13,12 +14,13 @@ import (
 func TestTokensForgetTheOldest(t *testing.T) {
 	t.Parallel()
 	var known tokens
-	for i := range 3 * tokensKept {
-		known.found(store.Asset("a"+string(rune('0'+i%10))+time.Duration(i).String()), 0, 7)
+	long := strings.Repeat("a", 200)
+	for i := range 3 * tokensKept / (len(long) + entrySize) {
+		known.found(store.Asset(long+strconv.Itoa(i)), 0, 7)
 		known.found("busy", 7, int64(8+i))
 	}
-	if n := len(known.young) + len(known.old); n > 2*tokensKept {
-		t.Errorf("%d are remembered", n)
+	if bytes := (len(known.young) + len(known.old)) * len(long); bytes > 2*tokensKept || bytes < tokensKept/2 {
+		t.Errorf("%d bytes are remembered", bytes)
 	}
 	if !known.found("busy", known.of("busy"), 1) || known.of("busy") != 1 {
 		t.Error("a token that went back was not noticed")
