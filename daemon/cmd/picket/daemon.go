@@ -91,10 +91,17 @@ func printGood(w io.Writer, warnings int) error {
 // memoryGoal is from where on memory is collected more eagerly, in bytes: more than a daemon needs, and what calls may hold at once.
 const memoryGoal = 192 << 20
 
-// boundMemory sets the goal, unless GOMEMLIMIT does.
+// memoryGrowth is by how many percent memory grows over what is in use until it is collected. Under load that is more often than by
+// Go's default, 100, and saves some MB.
+const memoryGrowth = 75
+
+// boundMemory sets both, unless GOMEMLIMIT or GOGC do.
 func boundMemory() {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryGoal)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(memoryGrowth)
 	}
 }
 
