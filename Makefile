@@ -15,6 +15,7 @@ export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 
 FUZZTIME ?= 10s
 CHAOSTIME ?= 1m
 SOAKTIME ?= 2m
+BENCH_ASSETS ?= 30000
 SCALE_DAEMONS ?= 5,50,500,1000
 SCALE_ASSETS ?= 10000,100000,1000000
 TESTFLAGS ?=
@@ -73,8 +74,8 @@ fmt: ## Format all Go files
 	go tool gofumpt -l -w .
 
 .PHONY: bench
-bench: build ## Measure the daemon beside its floors (BENCHMARKS.md); needs redis-server
-	go run ./daemon/bench
+bench: build ## Measure the daemon beside its floors (BENCHMARKS.md), with BENCH_ASSETS; needs redis-server
+	go run ./daemon/bench -assets $(BENCH_ASSETS)
 
 .PHONY: scale
 scale: build ## Measure how the cost grows with daemons and assets (docs/scale.md), with SCALE_DAEMONS and SCALE_ASSETS; needs redis-server

@@ -51,6 +51,18 @@ func sequence(ctx context.Context, c *client.Client, asset, task string) error {
 	return err
 }
 
+// failing takes a ticket to FAILED.
+func failing(ctx context.Context, c *client.Client, asset, task string) error {
+	r, err := c.Claim(ctx, client.ClaimRequest{Asset: asset, Task: task})
+	if err != nil {
+		return err
+	}
+	if _, err := c.Fail(ctx, r.Claim.ID, client.FailureRequest{Step: client.StepOnline, Error: "no route to host", Final: true}); err != nil {
+		return err
+	}
+	return c.Release(ctx, r.Claim.ID)
+}
+
 // risky takes a ticket to where people are told, and returns the claim.
 func risky(ctx context.Context, c *client.Client, asset string) (id string, err error) {
 	r, err := c.Claim(ctx, client.ClaimRequest{Asset: asset, Task: task, Heartbeat: "10m"})

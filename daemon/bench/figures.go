@@ -26,11 +26,11 @@ const (
 func (h *host) measureAll(ctx context.Context) (rows []row) {
 	p9 := h.idleMemory(ctx)
 	for _, measure := range []func(context.Context) []row{
-		h.oneAgent, h.many, h.reads, h.handOver, h.liveClaims, h.notifications, h.fullOutbox, h.restarts,
+		h.oneAgent, h.many, h.reads, h.handOver, h.liveClaims, h.notifications, h.fullOutbox, h.restarts, h.busy, h.runs,
 	} {
 		rows = append(rows, measure(ctx)...)
 	}
-	return append(rows, p9)
+	return append(rows, p9, h.fencedStep(ctx))
 }
 
 // idleMemory is P9.

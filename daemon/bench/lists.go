@@ -52,7 +52,7 @@ func (s *scale) list(ctx context.Context, n int) []float64 {
 	peak := one.run(ctx, task)
 	single := readAccount(ctx, c).since(before).calls
 
-	page := listFailed(ctx, one.sockets[0])
+	page, found := listFailed(ctx, one.sockets[0])
 	shared := single
 	if n <= hostsMost {
 		check(f.members[0].fill(ctx, otherTask, names))
@@ -66,7 +66,7 @@ func (s *scale) list(ctx context.Context, n int) []float64 {
 	}
 	return []float64{
 		made.memory, made.memory / all, float64(made.script.Microseconds()) / all, single, single / all, shared / single,
-		peak - base, (peak-base)/all - float64(len(names[0])+1), float64(page.Microseconds()) / 1e3,
+		peak - base, (peak-base)/all - float64(len(names[0])+1), float64(page.Microseconds()) / 1e3, float64(found),
 	}
 }
 
@@ -105,16 +105,17 @@ func (m *member) settle(ctx context.Context, asset, task string, fails bool) err
 	return err
 }
 
-// listFailed is how long a page of the failed tickets takes over the socket.
-func listFailed(ctx context.Context, socket string) time.Duration {
+// listFailed is how long a page of the failed tickets takes over the socket, and how many it has.
+func listFailed(ctx context.Context, socket string) (took time.Duration, found int) {
 	c := client.New(socket)
 	defer c.CloseIdleConnections()
-	var took []time.Duration
-	check(timed(&took, listings, func() error {
-		_, err := c.Tickets(ctx, client.TicketQuery{State: client.StateFailed, Limit: failedPage})
+	var all []time.Duration
+	check(timed(&all, listings, func() error {
+		page, err := c.Tickets(ctx, client.TicketQuery{State: client.StateFailed, Limit: failedPage})
+		found = len(page.Tickets)
 		return err
 	}))
-	return median(took)
+	return median(all), found
 }
 
 func (h *host) writeList(names []string) (path string) {

@@ -13,6 +13,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -53,13 +54,17 @@ func run(ctx context.Context, args []string) (err error) {
 			return err
 		}
 		return s.run(ctx, os.Stdout)
-	case len(args) > 0:
-		return fmt.Errorf("cannot tell what %q is; make bench gives no arguments", args[0])
+	}
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	busyAssets := flags.Int("assets", 30_000, "how many assets a daemon takes at full speed before its memory is read")
+	if err := flags.Parse(args); err != nil {
+		return err
 	}
 	h, err := newHost(picketBinary)
 	if err != nil {
 		return err
 	}
+	h.busyAssets = *busyAssets
 	defer h.stop()
 	defer func() {
 		if err != nil {

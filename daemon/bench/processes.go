@@ -25,12 +25,14 @@ import (
 const (
 	startTimeout = 20 * time.Second // for a process to open its socket, on a busy machine
 	stopTimeout  = 10 * time.Second
+	logShown     = 4 << 10 // bytes
 )
 
 // host is what a run measures: a Redis, a daemon and a floor, as processes of their own.
 type host struct {
 	dir          string
 	picket       string // the command
+	busyAssets   int    // of P15
 	redisAddr    string
 	redisVersion string
 	daemonSocket string
@@ -110,9 +112,10 @@ func (h *host) launch(cmd *exec.Cmd, name string) error {
 	return nil
 }
 
-// daemonLog is what the daemon said, for an error.
+// daemonLog is the end of what the daemons said, for an error.
 func (h *host) daemonLog() string {
 	text, _ := os.ReadFile(filepath.Join(h.dir, filepath.Base(h.picket)+".log"))
+	text = text[max(len(text)-logShown, 0):]
 	if len(text) == 0 {
 		return ""
 	}

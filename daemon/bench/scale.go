@@ -105,6 +105,7 @@ func (s *scale) lists(ctx context.Context) []growth {
 		{figure: "memory of picket run at its peak, bytes, above that for one asset", show: count, most: inAll},
 		{figure: "… of each asset, without its line in the list", show: count, most: none},
 		{figure: fmt.Sprintf("list %d of the failed, ms", failedPage), show: decimal, most: each},
+		{figure: fmt.Sprintf("… on that page, where one in %d is failed", failedEvery), show: count, most: none},
 	}, s.assets, s.list)
 }
 
