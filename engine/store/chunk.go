@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -62,7 +63,7 @@ func (s *Store) Chunk(ctx context.Context, task string, of []Asset, standing str
 		if m, err = s.marked(ctx, task, field); err != nil {
 			return Chunk{}, err
 		}
-		if m.Standing == standing && m.age < s.c.Keep { // else the first of its tickets is gone
+		if m.Standing == standing && m.age < s.c.Keep && m.fits(len(of)) { // else the first of its tickets is gone
 			return Chunk{[]int{}, m.Failed, m.HighRisk, basis(m.epoch, standing)}, nil
 		}
 	}
@@ -92,6 +93,11 @@ func (s *Store) Chunk(ctx context.Context, task string, of []Asset, standing str
 		_ = markScript.Run(ctx, s.c.Redis, []string{s.Keys.Marks(task)}, field, m.epoch, value, s.c.Keep.Milliseconds(), marksMost).Err()
 	}
 	return c, nil
+}
+
+// fits says whether a mark is of so many tickets: one that is damaged counts for nothing.
+func (m mark) fits(tickets int) bool {
+	return !slices.ContainsFunc(slices.Concat(m.Failed, m.HighRisk), func(place int) bool { return place < 0 || place >= tickets })
 }
 
 // marked is what stands of a chunk.

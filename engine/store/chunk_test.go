@@ -75,12 +75,15 @@ func TestAMarkOutlivesNothingThatItRestsOn(t *testing.T) {
 		if !strings.Contains(value, "data") {
 			continue
 		}
-		old := strings.Replace(value, `"oldest":`, `"oldest":1,"x":`, 1)
-		if err := c.HSet(t.Context(), s.Keys.Marks("t"), name, old).Err(); err != nil {
-			t.Fatal(err)
+		for _, worthless := range []string{
+			strings.Replace(value, `"oldest":`, `"oldest":1,"x":`, 1), strings.Replace(value, `}`, `,"failed":[1]}`, 1), "damaged",
+		} {
+			if err := c.HSet(t.Context(), s.Keys.Marks("t"), name, worthless).Err(); err != nil {
+				t.Fatal(err)
+			}
+			open(1)
 		}
 	}
-	open(1)
 	if got, err := s.Chunk(t.Context(), "t", of, ""); err != nil || got.Basis != "" {
 		t.Errorf("on unknown data it rests on %q, %v", got.Basis, err)
 	}

@@ -34,9 +34,9 @@ func addressList(t *testing.T, n int) (s scanners, list string, assets []string)
 	return s, list, assets
 }
 
-// TestAListOfManyChunksOutlivesItsHosts: one dies, one stands still and wakes when all is done, and the last one does what they left. Who
+// TestG6_AListOutlivesItsHosts: one dies, one stands still and wakes when all is done, and the last one does what they left. Who
 // comes then passes over it, but for a ticket that was reopened, or is missing.
-func TestAListOfManyChunksOutlivesItsHosts(t *testing.T) {
+func TestG6_AListOutlivesItsHosts(t *testing.T) {
 	t.Parallel()
 	hosts := startHosts(t, "", "scan-01", "scan-02", "scan-03")
 	s, list, assets := addressList(t, 900)
@@ -100,7 +100,7 @@ func TestAListOfManyChunksOutlivesItsHosts(t *testing.T) {
 func TestAListUnderWayIsGoneOverAgain(t *testing.T) {
 	t.Parallel()
 	h := startHosts(t, "", "scan-01")[0]
-	s := newScanners(t, `case $PICKET_ASSET in last) while ! [ -e "$0.go" ]; do sleep 0.05; done ;; esac; echo '{"state": "ASSET_OFFLINE"}'`, "false")
+	s := newScanners(t, saysOnline, `case $PICKET_ASSET in last) while ! [ -e "$0.go" ]; do sleep 0.05; done ;; esac; echo '{"findings": []}'`)
 	list := filepath.Join(s.dir, "list")
 	if err := os.WriteFile(list, []byte("web-01\nweb-02\nlast\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestAListUnderWayIsGoneOverAgain(t *testing.T) {
 	if _, err := cl.Reopen(t.Context(), "web-02", "w48", "once more"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, "online.go"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, "vuln.go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	r.wait(t, 0)
