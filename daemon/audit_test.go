@@ -24,7 +24,7 @@ func TestF27_AJournalThatTakesNothingHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	h := setup(t, func(c *Config) {
-		c.Lock.TTL = Duration(4 * time.Second)
+		c.Lock.TTL = Duration(12 * time.Second)
 		deliverTo(c, r, ops)
 	})
 	h.start(t)
@@ -49,7 +49,7 @@ func TestF27_AJournalThatTakesNothingHoldsUpNobody(t *testing.T) {
 	}
 	accepted(t, h.client, mustRisk(t, h.client), "first", false)
 	notified(t, h.client, theAsset)
-	time.Sleep(6 * time.Second) // the lock lives for four
+	time.Sleep(13 * time.Second) // the lock lives for twelve
 	if c, err := h.client.GetClaim(t.Context(), held.Claim.ID); err != nil || c.Status != "held" {
 		t.Errorf("the claim is %s, %v", c.Status, err)
 	}

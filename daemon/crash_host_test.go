@@ -141,7 +141,7 @@ func (h *crashHost) take() *exec.Cmd {
 func (h *crashHost) crashed(t *testing.T) {
 	t.Helper()
 	cmd := h.take()
-	late := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Signal(syscall.SIGABRT) })
+	late := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Signal(syscall.SIGABRT) })
 	defer late.Stop()
 	if err := cmd.Wait(); err == nil || err.Error() != "signal: killed" {
 		t.Fatalf("the daemon did not crash as planned: %v", err)
@@ -249,7 +249,7 @@ func (h *crashHost) leaseEnds(t *testing.T, channel string) {
 func (h *crashHost) emptied(t *testing.T) {
 	t.Helper()
 	var wrong error
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); h.start(t, "") {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); h.start(t, "") {
 		h.stop(t)
 		h.outbox(t, func(s *outbox.Store) { wrong = checkEmptied(s) })
 		if wrong == nil {

@@ -82,7 +82,7 @@ func TestG9_AFullDisk(t *testing.T) {
 	server, r, down := redistest.Start(t), newReceiver(t), newReceiver(t)
 	down.answers(func(string, int) int { return http.StatusServiceUnavailable })
 	a, b := newCrashHost(t, "host-a", server, down, ops), newCrashHost(t, "host-b", server, r, ops)
-	a.disk, a.config.Lock.TTL = true, Duration(6*time.Second)
+	a.disk, a.config.Lock.TTL = true, Duration(12*time.Second)
 	a.start(t, "")
 	b.start(t, "")
 	a.toldOf(t, theAsset, "first")

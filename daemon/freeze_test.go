@@ -73,12 +73,12 @@ func (f *freeze) signal(t *testing.T, s syscall.Signal) {
 // for in it. Afterwards the claim is held, with its token, and is renewed: it lives on for longer than its lock.
 func TestG1_AFreezeShorterThanTheTTLLosesNothing(t *testing.T) {
 	t.Parallel()
-	const ttl, long = 6 * time.Second, 2500 * time.Millisecond // trusted for 4.8 s, renewed after 2 s
+	const ttl, long = 18 * time.Second, 7500 * time.Millisecond // trusted for 14.4 s, renewed after 6 s
 	all := []*freeze{
-		{what: "agent", agent: true, heartbeat: "10s"},
-		{what: "daemon", daemon: true, heartbeat: "2s"},
-		{what: "agent and daemon", agent: true, daemon: true, heartbeat: "2s"},
-		{what: "Redis", redis: true, heartbeat: "2s"},
+		{what: "agent", agent: true, heartbeat: "30s"},
+		{what: "daemon", daemon: true, heartbeat: "6s"},
+		{what: "agent and daemon", agent: true, daemon: true, heartbeat: "6s"},
+		{what: "Redis", redis: true, heartbeat: "6s"},
 	}
 	for _, f := range all {
 		f.server = redistest.Start(t)
@@ -154,7 +154,7 @@ func TestG2_AFreezePastTheTTL(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a, b, _ := twoHosts(t, 2*time.Second)
+			a, b, _ := twoHosts(t, 12*time.Second)
 			agent := newAgent(t, a)
 			held := agent.claims(t, client.ClaimRequest{Asset: theAsset, Task: theTask}, 0)
 			if test.agent {
@@ -179,7 +179,7 @@ func TestG2_AFreezePastTheTTL(t *testing.T) {
 // TestG8_ARedisFrozenPastTheTTL: the claim is lost while Redis still sleeps, before anyone else can have the asset.
 func TestG8_ARedisFrozenPastTheTTL(t *testing.T) {
 	t.Parallel()
-	a, b, server := twoHosts(t, 2*time.Second)
+	a, b, server := twoHosts(t, 12*time.Second)
 	agent := newAgent(t, a)
 	held := agent.claims(t, client.ClaimRequest{Asset: theAsset, Task: theTask}, 0)
 	server.Freeze()
@@ -197,7 +197,7 @@ func TestG8_ARedisFrozenPastTheTTL(t *testing.T) {
 // its max_hold and not before.
 func TestF2_AHungAgent(t *testing.T) {
 	t.Parallel()
-	a, b, _ := twoHosts(t, 2*time.Second)
+	a, b, _ := twoHosts(t, 12*time.Second)
 	for name, test := range map[string]struct {
 		ask    client.ClaimRequest
 		beat   time.Duration
@@ -211,7 +211,7 @@ func TestF2_AHungAgent(t *testing.T) {
 			ask: client.ClaimRequest{Asset: "both", Heartbeat: "1s", PID: 1}, beat: 100 * time.Millisecond, reason: client.ReasonSilent,
 		},
 		"process": {
-			ask: client.ClaimRequest{Asset: "process", MaxHold: "8s"}, held: 5 * time.Second, reason: client.ReasonMaxHold,
+			ask: client.ClaimRequest{Asset: "process", MaxHold: "25s"}, held: 15 * time.Second, reason: client.ReasonMaxHold,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -70,7 +70,7 @@ func TestEveryModeOfRedisConnects(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { client.Close() })
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			if err := client.Set(ctx, "picket:{a}:x", "1", 0).Err(); err != nil {
 				t.Fatal(err)
@@ -112,27 +112,33 @@ func TestF32_ACallToAFrozenRedisEndsInTime(t *testing.T) {
 	}
 	s.Freeze()
 	defer s.Thaw()
+	calls := int64(1)
 	for limit, most := range map[time.Duration]time.Duration{
 		50 * time.Millisecond: redisTimeout, // the context's end, not the read's
 		time.Minute:           3 * redisTimeout,
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), limit)
-		start := time.Now()
-		if err := client.Incr(ctx, "n").Err(); err == nil {
-			t.Error("a frozen Redis has answered")
+		took := most
+		for tries := 0; took >= most && tries < 3; tries++ { // a machine that stands still makes a call look slow
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			start := time.Now()
+			if err := client.Incr(ctx, "n").Err(); err == nil {
+				t.Error("a frozen Redis has answered")
+			}
+			cancel()
+			took = time.Since(start)
+			calls++
 		}
-		cancel()
-		if took := time.Since(start); took >= most {
+		if took >= most {
 			t.Errorf("with %s left, the call took %s", limit, took)
 		}
 	}
 	s.Thaw()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for client.Ping(t.Context()).Err() != nil && time.Now().Before(deadline) {
 		time.Sleep(10 * time.Millisecond)
 	}
-	if n, err := client.Incr(t.Context(), "n").Result(); err != nil || n > 3 {
-		t.Errorf("two calls and this one have counted to %d, %v", n, err)
+	if n, err := client.Incr(t.Context(), "n").Result(); err != nil || n > calls {
+		t.Errorf("%d calls have counted to %d, %v", calls, n, err)
 	}
 }
 

@@ -80,7 +80,7 @@ func (m *manager) told(t *testing.T) string {
 // hears waits for the next word to systemd, whatever it is.
 func (m *manager) hears(t *testing.T) string {
 	t.Helper()
-	if err := m.notified.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := m.notified.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	buf := make([]byte, 1024)

@@ -59,7 +59,7 @@ func newWaitHost(t *testing.T, server *redistest.Server, name string, ttl time.D
 	}
 	h.Start()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := errors.Join(h.Stop(ctx), store.Close(), client.Close()); err != nil {
 			t.Error(err)

@@ -178,7 +178,7 @@ func TestTheFleetIsShown(t *testing.T) {
 func TestExamineNeedsNoDaemon(t *testing.T) {
 	t.Parallel()
 	h := setup(t, nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	examine := func() (bad string) {
 		t.Helper()

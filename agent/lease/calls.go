@@ -16,8 +16,9 @@ import (
 // callTimeout bounds one call. What the daemon does of one that was given up, it answers as replayed the next time.
 const callTimeout = 10 * time.Second
 
-// errSilent says that the daemon, or what runs before it in the kernel, took a call and did not answer. It may be frozen.
-var errSilent = fmt.Errorf("%w: it takes calls and has not answered one for %s", client.ErrUnreachable, callTimeout)
+// errSilent says that the daemon, or what runs before it in the kernel, took a call and did not answer. It may be frozen. A client
+// whose patience ends first says the same.
+var errSilent = fmt.Errorf("%w within %s", client.ErrNoAnswer, callTimeout)
 
 // Call makes one call.
 func Call(ctx context.Context, call func(context.Context) error) error {
@@ -71,7 +72,7 @@ func Away(err error) string {
 	}
 	p, answered := errors.AsType[*client.Problem](err)
 	switch {
-	case !answered && (errors.Is(err, errSilent) || errors.Is(err, client.ErrNoAnswer)):
+	case !answered && errors.Is(err, client.ErrNoAnswer):
 		return "the daemon does not answer"
 	case !answered:
 		return "the daemon is away"

@@ -33,7 +33,7 @@ func TestHUPReloadsAndEndsNothing(t *testing.T) {
 	t.Cleanup(func() { notified.Close() })
 	told := func() string {
 		t.Helper()
-		_ = notified.SetReadDeadline(time.Now().Add(30 * time.Second))
+		_ = notified.SetReadDeadline(time.Now().Add(time.Minute))
 		for b := make([]byte, 1024); ; {
 			n, err := notified.Read(b)
 			if err != nil {

@@ -34,8 +34,8 @@ type fakeDaemon struct {
 }
 
 const (
-	fakeTTL     = 3 * time.Second        // the margin is 600 ms
-	fakeRenewal = 800 * time.Millisecond // from one renewal of the lock to the next
+	fakeTTL     = 12 * time.Second        // the margin is 2.4 s
+	fakeRenewal = 3200 * time.Millisecond // from one renewal of the lock to the next
 )
 
 func startFake(t *testing.T) *fakeDaemon {

@@ -20,8 +20,8 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
-// hostTTL is the lock's TTL of the daemons here: short, and long enough for a busy machine.
-const hostTTL = 4 * time.Second
+// hostTTL is the lock's TTL of the daemons here: short, and long enough for a machine that stands still for 5 s.
+const hostTTL = 12 * time.Second
 
 // host is a real daemon with a state directory and a socket of its own, as one host has it.
 type host struct {
@@ -99,7 +99,7 @@ func (h *host) kill() {
 }
 
 func (h *host) awaitReady() error {
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	cl := client.New(h.socket)
 	defer cl.CloseIdleConnections()
@@ -131,7 +131,7 @@ func (h *host) stop() {
 	h.signal(unix.SIGTERM)
 	select {
 	case <-h.ended:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		h.signal(unix.SIGKILL)
 		<-h.ended
 	}

@@ -222,7 +222,7 @@ func TestG8_AFrozenRunLosesItsClaim(t *testing.T) {
 	hook := startWebhook(t)
 	hosts := startHosts(t, hook.channel(), "scan-01", "scan-02")
 	s := newScanners(t, saysOnline, `[ -e "$0.again" ] || exec sleep 600`+"\n"+findsRisk)
-	frozen := s.start(t, hosts[0], "--heartbeat", "2s", "web-01", "w48")
+	frozen := s.start(t, hosts[0], "--heartbeat", "8s", "web-01", "w48")
 	eventually(t, "the scanner runs", func() bool { return len(s.calls("vuln")) == 1 })
 	if err := frozen.cmd.Process.Signal(unix.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -303,7 +303,7 @@ func TestF8_ARunGivesUpOnADaemonThatStaysFrozen(t *testing.T) {
 
 	never := s.start(t, h, "web-01", "w48")
 	never.wait(t, exitUnavailable)
-	if !strings.Contains(never.log.String(), "cannot reach the daemon: it takes calls and has not answered one for 10s") {
+	if !strings.Contains(never.log.String(), "the daemon does not answer within 10s") {
 		t.Errorf("it says %s", &never.log)
 	}
 }
