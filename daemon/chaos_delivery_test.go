@@ -74,7 +74,11 @@ func TestG9_Chaos(t *testing.T) {
 		h.start(t, "")
 		d.hosts = append(d.hosts, h)
 	}
-	enough, stop := context.WithTimeout(t.Context(), long)
+	enough, stop := chaosLasts(t.Context(), long, func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return len(d.accepted) > 0 && d.faults["kills"] > 0 && d.faults["freezes"] > 0
+	})
 	defer stop()
 	d.enough = enough
 	var tormenting, working sync.WaitGroup

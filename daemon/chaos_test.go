@@ -36,6 +36,20 @@ func chaosTime(t *testing.T, short time.Duration) time.Duration {
 	return long
 }
 
+// chaosLasts is a context that ends after long, but where the machine stood still not before something happened, or a minute later.
+func chaosLasts(ctx context.Context, long time.Duration, happened func() bool) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
+	go func() {
+		end := time.Now().Add(long)
+		for pause(ctx, 100*time.Millisecond) {
+			if now := time.Now(); now.After(end) && (happened() || now.After(end.Add(time.Minute))) {
+				stop()
+			}
+		}
+	}()
+	return ctx, stop
+}
+
 // The lock's TTL there, and how long a daemon is frozen: for less than the TTL, or for more.
 const (
 	chaosTTL   = time.Second
@@ -61,7 +75,8 @@ type chaos struct {
 
 	mu      sync.Mutex // guards what follows
 	writes  []written
-	trusts  map[string][]trust // by asset
+	trusts  map[string][]trust      // by asset
+	had     map[*client.Client]bool // a claim of this host's
 	refused int
 }
 
@@ -81,9 +96,14 @@ func TestG1_Chaos(t *testing.T) {
 		h.start(t, "")
 		hosts = append(hosts, h)
 	}
-	enough, stop := context.WithTimeout(t.Context(), long)
+	c := &chaos{tasks: make([]atomic.Int64, 5), trusts: map[string][]trust{}, had: map[*client.Client]bool{}}
+	var stop context.CancelFunc
+	c.enough, stop = chaosLasts(t.Context(), long, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.writes) > 0 && len(c.had) == len(hosts)
+	})
 	defer stop()
-	c := &chaos{tasks: make([]atomic.Int64, 5), enough: enough, trusts: map[string][]trust{}}
 	var freezing, working sync.WaitGroup
 	for _, h := range hosts {
 		freezing.Go(func() {
@@ -132,6 +152,9 @@ func (c *chaos) round(cl *client.Client, asset int) {
 	if err != nil || got.Claim == nil {
 		return
 	}
+	c.mu.Lock()
+	c.had[cl] = true
+	c.mu.Unlock()
 	c.relies(*got.Claim, sent)
 	err = c.work(ctx, cl, got)
 	c.endTrust(*got.Claim, time.Now())
