@@ -107,7 +107,8 @@ func TestF26_ReadyComesAfterAdoptionHoweverLongThatTakes(t *testing.T) {
 func TestF26_ReadyDoesNotWaitForTheOutbox(t *testing.T) {
 	t.Parallel()
 	m := newManager(t, "unix://"+redistest.Start(t).SocketPath())
-	addToConfig(t, m, "[[channel]]\nname = \"slow\"\ntype = \"exec\"\ncommand = [\"/bin/sleep\", \"300\"]\ntimeout = \"5m\"\n")
+	hangs := fmt.Sprintf("[\"/usr/bin/tail\", \"--follow\", \"--pid=%d\", \"/dev/null\"]", os.Getpid()) // as long as this test runs
+	addToConfig(t, m, "[[channel]]\nname = \"slow\"\ntype = \"exec\"\ncommand = "+hangs+"\ntimeout = \"5m\"\n")
 	agent := client.New(filepath.Join(m.dir, "passed.sock"))
 	defer agent.CloseIdleConnections()
 	daemon := m.start(t)
