@@ -191,11 +191,11 @@ func setupAuditWalk(t *testing.T) (*auditWalk, *receiver, *redistest.Server) {
 func TestG12_EachWriteLeavesOneRecord(t *testing.T) {
 	t.Parallel()
 	w, r, server := setupAuditWalk(t)
-	silent := w.claim("silent.example", "", "1s")
 	w.walkFlow()
 	w.walkClaims(server)
 	w.walkDelivery(r)
 	w.walkDaemon(t)
+	silent := w.claim("silent.example", "", "1s")
 	w.told(audit.Lost, "silent.example/t", "", "", "REASON", "silent")
 	w.refused("step", "silent.example/t", "", client.StateAssetOnline, client.ClaimLost, w.stepTo(silent, client.StepOnline, client.StateAssetOnline, ""), "REASON", "silent", "STEP", client.StepOnline)
 	w.told(audit.Inherited, theTicket, client.StateNotifying, client.StateNotifying)

@@ -89,11 +89,12 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// client connects as daemon does.
+// client connects as daemon does, but waits longer than any call: what stood still with the whole machine is answered all the same.
 func client(addrs ...string) redis.UniversalClient {
+	const slow = 10 * time.Second
 	return redis.NewUniversalClient(&redis.UniversalOptions{
-		Addrs: addrs, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DialTimeout: time.Second,
-		ReadTimeout: time.Second, WriteTimeout: time.Second, DisableIdentity: true,
+		Addrs: addrs, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DialTimeout: slow,
+		ReadTimeout: slow, WriteTimeout: slow, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
 }

@@ -48,7 +48,7 @@ type host struct {
 func setup(t *testing.T) *host {
 	t.Helper()
 	options := redistest.Start(t).Options()
-	options.ContextTimeoutEnabled, options.MaxRetries = true, -1
+	options.ContextTimeoutEnabled, options.MaxRetries, options.ReadTimeout = true, -1, 10*time.Second
 	rdb := redis.NewClient(options)
 	box, err := outbox.Open(filepath.Join(t.TempDir(), "outbox.db"), outbox.Options{})
 	if err != nil {
