@@ -111,7 +111,7 @@ func marks(t *testing.T, s *shared) {
 func TestAChunkOfHighRisks(t *testing.T) {
 	t.Parallel()
 	f, _ := setup(t)
-	e := f.host("a")
+	e := f.frozen("a")
 	look(t, e)
 	of := []store.Asset{"risk-0", "risk-1"}
 	for i, a := range of {

@@ -90,8 +90,9 @@ func TestMain(m *testing.M) {
 }
 
 // client connects as daemon does, but waits longer than any call: what stood still with the whole machine is answered all the same.
-func client(addrs ...string) redis.UniversalClient {
-	const slow = 10 * time.Second
+func client(addrs ...string) redis.UniversalClient { return clientFor(10*time.Second, addrs...) }
+
+func clientFor(slow time.Duration, addrs ...string) redis.UniversalClient {
 	return redis.NewUniversalClient(&redis.UniversalOptions{
 		Addrs: addrs, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DialTimeout: slow,
 		ReadTimeout: slow, WriteTimeout: slow, DisableIdentity: true,

@@ -145,7 +145,7 @@ func TestG9_WhatIsUndeliveredIsKeptForEver(t *testing.T) {
 func TestG9_AShardThatIsAwayDelaysNoneOfTheOthers(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartCluster(t)
-	c := client(cluster.Addrs()...)
+	c := clientFor(time.Second, cluster.Addrs()...)
 	t.Cleanup(func() { _ = c.Close() })
 	e := (&fleet{t, c, "picket"}).frozen("host-a")
 	stage := func(asset string) outbox.Ref {
