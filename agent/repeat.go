@@ -114,10 +114,10 @@ func (j *job) openChannels(ctx context.Context, meant, has map[string]bool) (ope
 // last first.
 func (j *job) assessedSince(ctx context.Context, oldest time.Time) ([]client.Ticket, error) {
 	var all []client.Ticket
-	for cursor := ""; ; {
+	for cursor := client.Cursor(""); ; {
 		var page client.TicketList
 		err := j.follow(ctx, func(ctx context.Context) (err error) {
-			page, err = j.a.client.Tickets(ctx, client.TicketQuery{Asset: j.ticket.Asset, Limit: 100, Cursor: cursor})
+			page, err = j.a.client.Tickets(ctx, client.TicketQuery{Asset: j.ticket.Asset, Since: oldest, Limit: 100, Cursor: cursor})
 			return err
 		})
 		if err != nil {
@@ -128,8 +128,7 @@ func (j *job) assessedSince(ctx context.Context, oldest time.Time) ([]client.Tic
 				all = append(all, t)
 			}
 		}
-		// The one written last comes first.
-		if cursor = page.Cursor; cursor == "" || page.Tickets[len(page.Tickets)-1].UpdatedAt.Before(oldest) {
+		if cursor = page.Cursor; cursor == "" {
 			slices.SortStableFunc(all, func(a, b client.Ticket) int {
 				return b.Steps[client.StepAssess].At.Compare(a.Steps[client.StepAssess].At)
 			})

@@ -147,11 +147,11 @@ func TestListingReadsNoFacts(t *testing.T) {
 	if _, err := e.Notify(t.Context(), c.ID, agent, delivery.Request{Title: "T", Text: "X", Severity: "high", Facts: fat(200 << 10)}); err != nil {
 		t.Fatal(err)
 	}
-	list, _, err := e.Tickets(t.Context(), store.TicketQuery{Limit: 10})
-	if err != nil || len(list) != 1 {
+	list, err := e.Tickets(t.Context(), store.TicketQuery{Limit: 10})
+	if err != nil || len(list.Tickets) != 1 {
 		t.Fatal(list, err)
 	}
-	got := list[0]
+	got := list.Tickets[0]
 	if got.Bytes > 4000 {
 		t.Errorf("%d bytes were read", got.Bytes)
 	}
@@ -186,12 +186,12 @@ func TestListingEndsAtItsBytes(t *testing.T) {
 	}
 	seen, pages := 0, 0
 	for cursor := ""; ; pages++ {
-		page, next, err := e.Tickets(t.Context(), store.TicketQuery{Limit: 100, Cursor: cursor})
-		if err != nil || len(page) > 3 {
-			t.Fatal(len(page), err)
+		page, err := e.Tickets(t.Context(), store.TicketQuery{Limit: 100, Cursor: cursor})
+		if err != nil || len(page.Tickets) > 3 {
+			t.Fatal(len(page.Tickets), err)
 		}
-		seen += len(page)
-		if cursor = next; cursor == "" {
+		seen += len(page.Tickets)
+		if cursor = page.Cursor; cursor == "" {
 			break
 		}
 	}
@@ -210,21 +210,21 @@ func TestDamagedTicketIsLeftOut(t *testing.T) {
 	}
 	raw := server.Client()
 	id := func(i int) store.TicketID { return store.ID(store.Asset(fmt.Sprint("a", i)), "t") }
-	if _, _, err := e.Tickets(t.Context(), store.TicketQuery{Limit: 10}); err != nil { // writes the index
+	if _, err := e.Tickets(t.Context(), store.TicketQuery{Limit: 10}); err != nil { // writes the index
 		t.Fatal(err)
 	}
 	for _, err := range []error{
 		raw.HSet(t.Context(), e.store.Keys.Ticket(id(0)), "record.online", "7 0 x").Err(),
 		raw.Del(t.Context(), e.store.Keys.Ticket(id(1))).Err(), raw.Set(t.Context(), e.store.Keys.Ticket(id(1)), "no hash", 0).Err(),
 		raw.HSet(t.Context(), e.store.Keys.Ticket(id(2)), "failure", "x").Err(),
-		raw.ZAdd(t.Context(), e.store.Keys.Index(), redis.Z{Score: 1e15, Member: "no id of a ticket"}).Err(),
+		raw.ZAdd(t.Context(), e.store.Keys.Index("*", "INIT"), redis.Z{Score: 1e15, Member: "no id of a ticket"}).Err(),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	list, _, err := e.Tickets(t.Context(), store.TicketQuery{Limit: 10})
-	if err != nil || len(list) != 1 || list[0].ID != id(3) {
+	list, err := e.Tickets(t.Context(), store.TicketQuery{Limit: 10})
+	if err != nil || len(list.Tickets) != 1 || list.Tickets[0].ID != id(3) {
 		t.Errorf("got %+v, %v", list, err)
 	}
 }
@@ -237,7 +237,7 @@ func TestCursorIsANumber(t *testing.T) {
 	for _, score := range []string{"NaN", "nan", "Inf", "-Inf", "+Inf", "1e999", "x", ""} {
 		var invalid *InvalidError
 		cursor := base64.RawURLEncoding.EncodeToString([]byte(score + " a/t"))
-		if _, _, err := e.Tickets(t.Context(), store.TicketQuery{Limit: 1, Cursor: cursor}); !errors.As(err, &invalid) {
+		if _, err := e.Tickets(t.Context(), store.TicketQuery{Limit: 1, Cursor: cursor}); !errors.As(err, &invalid) {
 			t.Errorf("%q: %v", score, err)
 		}
 	}

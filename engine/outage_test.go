@@ -45,7 +45,7 @@ func TestF32_CallsEndWhileRedisIsStopped(t *testing.T) {
 		"step":    func() error { _, err := step(t, e, c, "online", store.AssetOnline, ""); return err },
 		"ticket":  func() error { _, err := e.Ticket(t.Context(), c.Ticket); return err },
 		"history": func() error { _, _, err := e.History(t.Context(), c.Ticket); return err },
-		"list":    func() error { _, _, err := e.Tickets(t.Context(), store.TicketQuery{Limit: 10}); return err },
+		"list":    func() error { _, err := e.Tickets(t.Context(), store.TicketQuery{Limit: 10}); return err },
 		"attempt": func() error {
 			_, err := e.Attempt(t.Context(), attempt(e, c.Ticket, "x", "ops", 1))
 			wantErr(t, err, outbox.ErrAway)
@@ -168,9 +168,9 @@ func listings(t *testing.T, s *shared) {
 		seen := map[string]bool{}
 		for cursor, pages := "", 0; pages == 0 || cursor != ""; pages++ {
 			q.Cursor = cursor
-			var list []store.Ticket
-			var err error
-			list, cursor, err = e.Tickets(t.Context(), q.TicketQuery)
+			page, err := e.Tickets(t.Context(), q.TicketQuery)
+			list := page.Tickets
+			cursor = page.Cursor
 			if err != nil || len(list) > q.Limit || pages > 30 {
 				t.Fatalf("%+v: %d tickets, page %d, %v", q, len(list), pages, err)
 			}
@@ -185,6 +185,6 @@ func listings(t *testing.T, s *shared) {
 			t.Errorf("%+v: %d tickets, want %d", q, len(seen), q.want)
 		}
 	}
-	_, _, err := e.Tickets(t.Context(), store.TicketQuery{Limit: 1, Cursor: "nonsense"})
+	_, err := e.Tickets(t.Context(), store.TicketQuery{Limit: 1, Cursor: "nonsense"})
 	wantErr(t, err, ErrInvalid)
 }

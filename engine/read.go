@@ -35,17 +35,31 @@ func (e *Engine) Ticket(ctx context.Context, id store.TicketID) (store.Ticket, e
 
 // Tickets lists tickets, the one written last first, without facts: see store.Tickets. A cursor that it did not make is an
 // *InvalidError.
-func (e *Engine) Tickets(ctx context.Context, q store.TicketQuery) ([]store.Ticket, string, error) {
+func (e *Engine) Tickets(ctx context.Context, q store.TicketQuery) (store.TicketPage, error) {
+	return list(ctx, e, func(ctx context.Context) (store.TicketPage, error) { return e.store.Tickets(ctx, q) })
+}
+
+// Tasks lists tasks, the one written to last first: see store.Tasks. Errors as of Tickets.
+func (e *Engine) Tasks(ctx context.Context, limit int, cursor string) (store.TaskPage, error) {
+	return list(ctx, e, func(ctx context.Context) (store.TaskPage, error) { return e.store.Tasks(ctx, limit, cursor) })
+}
+
+// Task reads how far a task is, and whether some of its tickets may be missing: see store.Task.
+func (e *Engine) Task(ctx context.Context, task string) (t store.Task, incomplete bool, err error) {
+	return e.store.Task(ctx, task)
+}
+
+func list[T any](ctx context.Context, e *Engine, read func(context.Context) (T, error)) (page T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, store.CallTimeout)
 	defer cancel()
 	if err := e.weigh(ctx, store.ListWeight); err != nil {
-		return nil, "", err
+		return page, err
 	}
-	tickets, next, err := e.store.Tickets(ctx, q)
+	page, err = read(ctx)
 	if errors.Is(err, store.ErrInvalidCursor) {
 		err = &InvalidError{"cursor", err.Error()}
 	}
-	return tickets, next, err
+	return page, err
 }
 
 // States reads how far tickets are, in their order: see store.States.

@@ -136,7 +136,7 @@ func TestAListingWaitsForMemoryWithinItsTime(t *testing.T) {
 			return nil
 		}
 	})
-	if _, _, err := e.Tickets(t.Context(), store.TicketQuery{Limit: 1}); !errors.Is(err, store.ErrUnavailable) {
+	if _, err := e.Tickets(t.Context(), store.TicketQuery{Limit: 1}); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("got %v", err)
 	}
 }

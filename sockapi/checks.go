@@ -57,6 +57,11 @@ func (f field) checkString(wrong *violations, at, s string) {
 	case formDuration:
 		f.checkDuration(wrong, at, s)
 		return
+	case formTime:
+		if _, err := time.Parse(time.RFC3339Nano, s); err != nil {
+			wrong.add(at, "must be a time such as 2026-11-29T08:00:00Z")
+		}
+		return
 	case formAsset:
 		if _, err := store.ParseAsset(s); err != nil {
 			wrong.addCode(client.InvalidAsset, at, assetRule)

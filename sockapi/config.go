@@ -35,9 +35,11 @@ type Engine interface {
 	Release(ctx context.Context, id string, uid uint32) error
 	Ticket(ctx context.Context, id store.TicketID) (store.Ticket, error)
 	EachEvent(ctx context.Context, id store.TicketID, each func(page []store.Event) error) (refused []store.Event, err error)
-	Tickets(ctx context.Context, q store.TicketQuery) (tickets []store.Ticket, cursor string, err error)
 	Chunk(ctx context.Context, task string, of []store.Asset) (store.Chunk, error)
 	NoteList(ctx context.Context, task, digest string, total int) (map[string]int, error)
+	Tickets(ctx context.Context, q store.TicketQuery) (store.TicketPage, error)
+	Tasks(ctx context.Context, limit int, cursor string) (store.TaskPage, error)
+	Task(ctx context.Context, task string) (t store.Task, incomplete bool, err error)
 	States(ctx context.Context, ids []store.TicketID) ([]store.TicketState, error)
 	Break(ctx context.Context, a store.Asset, by, reason string) error
 	Force(ctx context.Context, id, by string) error

@@ -38,21 +38,26 @@ func (t *ticketBody) appendJSON(b []byte) ([]byte, error) {
 }
 
 // ticketList is a page of tickets, without facts.
-type ticketList struct {
-	tickets []store.Ticket
-	cursor  string
-}
+type ticketList struct{ store.TicketPage }
 
 func (l *ticketList) appendJSON(b []byte) ([]byte, error) {
 	b = append(b, `{"tickets":[`...)
-	for i := range l.tickets {
+	for i := range l.Tickets {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendTicket(b, &l.tickets[i], false)
+		b = appendTicket(b, &l.Tickets[i], false)
 	}
 	b = append(b, `],"cursor":`...)
-	return append(appendString(b, l.cursor), "}\n"...), nil
+	if l.Cursor == "" {
+		b = append(b, "null"...)
+	} else {
+		b = appendString(b, l.Cursor)
+	}
+	if l.Incomplete {
+		b = append(b, `,"incomplete":true`...)
+	}
+	return append(b, "}\n"...), nil
 }
 
 // appendTicket writes a client.Ticket. Facts that were not given are an empty object.

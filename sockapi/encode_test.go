@@ -88,8 +88,8 @@ func TestTicketsAreTheClientsTypes(t *testing.T) {
 			{&ticketBody{k, &besideStep{Next: []client.Next{}, Replayed: true}}, &client.StepResponse{}},
 			{&ticketBody{k, &besideFailure{Next: []client.Next{}}}, &client.FailureResponse{}},
 			{&ticketBody{k, &besideNotification{true}}, &client.NotificationResponse{}},
-			{&ticketList{[]store.Ticket{k, k}, anyText.Draw(t, "cursor")}, &client.TicketList{}},
-			{&ticketList{nil, ""}, &client.TicketList{}},
+			{&ticketList{store.TicketPage{Tickets: []store.Ticket{k, k}, Cursor: anyText.Draw(t, "cursor"), Incomplete: true}}, &client.TicketList{}},
+			{&ticketList{}, &client.TicketList{}},
 		} {
 			wire, err := c.body.appendJSON(nil)
 			if err != nil {

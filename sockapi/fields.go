@@ -90,4 +90,5 @@ const (
 	formAsset    = "asset"
 	formTask     = "task"
 	formTicket   = "ticket" // ASSET/TASK
+	formTime     = "time"
 )

@@ -108,6 +108,7 @@ func TestOpenAPIHasTheFields(t *testing.T) {
 		client.ChunkResponse{},
 		client.StatesRequest{},
 		client.TicketState{},
+		client.Task{},
 		client.Claim{},
 		client.Ticket{},
 		client.Step{},

@@ -49,8 +49,8 @@ func (f failing) WatchClaim(ctx context.Context, _ string, _ uint32, _ time.Dura
 	return engine.Claim{}, f.end(ctx)
 }
 
-func (f failing) Tickets(ctx context.Context, _ store.TicketQuery) ([]store.Ticket, string, error) {
-	return nil, "", f.end(ctx)
+func (f failing) Tickets(ctx context.Context, _ store.TicketQuery) (store.TicketPage, error) {
+	return store.TicketPage{}, f.end(ctx)
 }
 
 // TestProblems: each error of the engine has its code, its status and its members, however it is wrapped, and what the engine

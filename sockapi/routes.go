@@ -84,7 +84,7 @@ var routes = []route{
 		summary:  "List tickets, the one written last first.",
 		handler:  handle(listTickets),
 		answers:  answers200(client.TicketList{}),
-		refusals: codes{client.InvalidAsset, client.StoreUnavailable},
+		refusals: codes{client.InvalidAsset, client.InvalidTask, client.StoreUnavailable},
 	},
 	{
 		method: "POST", path: "/v1/tickets/states", id: "ticketStates", access: anyone, reads: true,
@@ -120,6 +120,20 @@ var routes = []route{
 		handler:  handle(getHistory),
 		answers:  answers200(client.History{}),
 		refusals: codes{client.TicketNotFound, client.StoreUnavailable},
+	},
+	{
+		method: "GET", path: "/v1/tasks", id: "listTasks", access: anyone,
+		summary:  "List tasks, the one written to last first, with how far they are over all hosts.",
+		handler:  handle(listTasks),
+		answers:  answers200(client.TaskList{}),
+		refusals: codes{client.StoreUnavailable},
+	},
+	{
+		method: "GET", path: "/v1/tasks/{task}", id: "getTask", access: anyone,
+		summary:  "Read how far a task is, over all hosts.",
+		handler:  handle(getTask),
+		answers:  answers200(client.TaskBody{}),
+		refusals: codes{client.TaskNotFound, client.StoreUnavailable},
 	},
 	{
 		method: "POST", path: "/v1/tickets/{asset}/{task}/reopen", id: "reopen", access: adminOnly,

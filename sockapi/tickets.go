@@ -4,8 +4,11 @@
 package sockapi
 
 import (
+	"cmp"
 	"io"
 	"net/http"
+	"strings"
+	"time"
 
 	"github.com/picketd/picket/engine/store"
 	"github.com/picketd/picket/sockapi/client"
@@ -64,27 +67,37 @@ func postStates(c *call, _ noInput, r client.StatesRequest) (answer, error) {
 	return answer{status: http.StatusOK, body: &body}, err
 }
 
-// listLimit is how many tickets a page has when none is asked for.
+// listLimit is how many entries a page has when none is asked for.
 const listLimit = 100
 
 type ticketsQuery struct {
-	Asset  string `json:"asset,omitempty" form:"asset" doc:"Only this asset's."`
-	State  string `json:"state,omitempty" enum:"INIT,ASSET_ONLINE,ASSET_OFFLINE,VULN_CHECK_DONE,HIGH_RISK_FOUND,NOTIFYING,NOTIFIED,FINISHED,FAILED" doc:"Only those in this state."`
-	Limit  int    `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"How many at most. Defaults to 100."`
-	Cursor string `json:"cursor,omitempty" minLength:"1" maxLength:"1024" doc:"That of the page before."`
+	Asset    string `json:"asset,omitempty" form:"asset" doc:"Only this asset's, or with * at its end those whose asset begins so."`
+	Task     string `json:"task,omitempty" form:"task" doc:"Only of this task."`
+	State    string `json:"state,omitempty" enum:"INIT,ASSET_ONLINE,ASSET_OFFLINE,VULN_CHECK_DONE,HIGH_RISK_FOUND,NOTIFYING,NOTIFIED,FINISHED,FAILED" doc:"Only those in this state."`
+	Since    string `json:"since,omitempty" form:"time" doc:"Only those written to then or later; a time of RFC 3339."`
+	Host     string `json:"host,omitempty" minLength:"1" maxLength:"256" doc:"Only those that are held there, were held there last, or have a step that was recorded there."`
+	HighRisk bool   `json:"high_risk,omitempty" doc:"Only those with high_risk true."`
+	Failed   bool   `json:"failed,omitempty" doc:"Only those with a failure, or FAILED."`
+	Held     bool   `json:"held,omitempty" doc:"Only those on which a claim is held."`
+	Stuck    bool   `json:"stuck,omitempty" doc:"Only those that are not terminal, have no claim, and were not written to for longer than the tickets of their task usually take, and for at least 10 minutes."`
+	Limit    int    `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"How many at most. Defaults to 100."`
+	Cursor   string `json:"cursor,omitempty" minLength:"1" maxLength:"1024" doc:"That of the page before."`
 }
 
 func listTickets(c *call, q ticketsQuery, _ noInput) (answer, error) {
-	query := store.TicketQuery{State: store.State(q.State), Limit: listLimit, Cursor: q.Cursor}
-	if q.Limit != 0 {
-		query.Limit = q.Limit
+	query := store.TicketQuery{
+		Task: q.Task, State: store.State(q.State), Host: q.Host, HighRisk: q.HighRisk, Failed: q.Failed, Held: q.Held, Stuck: q.Stuck,
+		Limit: cmp.Or(q.Limit, listLimit), Cursor: q.Cursor,
 	}
-	if q.Asset != "" {
+	query.Since, _ = time.Parse(time.RFC3339Nano, q.Since) // it was checked
+	if prefix, ok := strings.CutSuffix(q.Asset, "*"); ok {
+		query.Prefix = prefix
+	} else if q.Asset != "" {
 		var err error
 		if query.Asset, err = store.ParseAsset(q.Asset); err != nil {
 			return answer{}, err
 		}
 	}
-	tickets, cursor, err := c.api.Engine.Tickets(c.request.Context(), query)
-	return answer{status: http.StatusOK, body: &ticketList{tickets, cursor}}, err
+	page, err := c.api.Engine.Tickets(c.request.Context(), query)
+	return answer{status: http.StatusOK, body: &ticketList{page}}, err
 }

@@ -72,3 +72,25 @@ func TestStates(t *testing.T) {
 		t.Errorf("a read is told as %+v", told)
 	}
 }
+
+// TestTicketsAndTasks: what is asked for is found, by the filters' names, and the last page has null for a cursor.
+func TestTicketsAndTasks(t *testing.T) {
+	t.Parallel()
+	h := setup(t)
+	claim := h.claim("web-01", "t")
+	h.wants(h.do("POST", claim+"/failures", `{"step":"online","error":"no route"}`), http.StatusOK)
+	h.claim("db-01", "t")
+	r := h.wants(h.do("GET", "/v1/tickets?failed&task=t&asset=web-*&held=true&host=scan-01", ""), http.StatusOK)
+	if !strings.Contains(r.body, `"id":"web-01/t"`) || strings.Contains(r.body, "db-01") || !strings.Contains(r.body, `"cursor":null`) {
+		t.Errorf("got %s", r.body)
+	}
+	if r = h.wants(h.do("GET", "/v1/tickets?stuck=true&high_risk=true", ""), http.StatusOK); !strings.Contains(r.body, `"tickets":[]`) {
+		t.Errorf("got %s", r.body)
+	}
+	r = h.wants(h.do("GET", "/v1/tasks?limit=5", ""), http.StatusOK)
+	if !strings.Contains(r.body, `{"tasks":[{"task":"t","total":2,"lists":0,"states":{"INIT":2},"failed":1,"high_risk":0,"per_minute":0,`) {
+		t.Errorf("got %s", r.body)
+	}
+	h.wants(h.do("GET", "/v1/tasks/t", ""), http.StatusOK)
+	h.refused(h.do("GET", "/v1/tasks/none", ""), client.TaskNotFound)
+}

@@ -33,6 +33,7 @@ func (trusting) Overdue(context.Context) ([]store.Silent, error) { return nil, c
 func (trusting) Token(store.Asset) int64                         { return 0 }
 func (trusting) Found(store.Asset, int64, int64)                 {}
 func (trusting) Wrote(string, int64)                             {}
+func (trusting) Stores() map[string]string                       { return nil }
 
 // alone is a courier over a Redis of its own, with nothing else of a daemon.
 func alone(t *testing.T) (*Courier, *redis.Client) {

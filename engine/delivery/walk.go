@@ -8,33 +8,37 @@ import (
 	"errors"
 	"time"
 
+	"github.com/picketd/picket/agent/again"
 	"github.com/picketd/picket/engine/store"
 )
 
-// One daemon of the fleet walks all tickets once an hour; each looks this often whether a walk is due. A daemon that is gone for so long,
-// and answers for nothing, is shown no more.
+// One daemon of the fleet walks all tickets once an hour, and when Redis lost data. Each looks whether a walk is due as soon as it
+// knows which data Redis has, and from then on this often. A daemon that is gone for so long, and answers for nothing, is shown no more.
 const (
 	forgetAfter = 24 * time.Hour
-	walkEvery   = time.Hour
-	walkLook    = 5 * time.Minute
+	walkFirst   = 20 * time.Millisecond
+	walkLook    = 30 * time.Second
 )
 
 // walkLoop walks when it is due and no other daemon does.
 func (c *Courier) walkLoop(ctx context.Context) {
-	ticker := time.NewTicker(walkLook)
-	defer ticker.Stop()
-	for {
+	said := again.Reminder{Every: time.Hour}
+	for pause := walkFirst; ; {
 		select {
-		case <-ticker.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return
 		}
-		first, err := c.store.BeginWalk(ctx, c.box.ID(), walkEvery)
+		if !c.store.Looked() {
+			continue
+		}
+		pause = again.Jitter(walkLook)
+		first, err := c.store.BeginWalk(ctx, c.box.ID())
 		if err == nil && first {
 			err = c.Walk(ctx)
 		}
-		if err != nil && ctx.Err() == nil {
-			c.log.Warn("cannot walk all the tickets; it is tried in an hour", "error", err)
+		if ctx.Err() == nil {
+			c.warn(&said, "cannot walk through all the tickets; it is tried again soon", err)
 		}
 	}
 }

@@ -16,6 +16,14 @@ import (
 	"github.com/picketd/picket/engine/store"
 )
 
+// Stores are the incarnations of all masters' data as they were last found, by key; none before the first look.
+func (l *Lookout) Stores() map[string]string {
+	if known := l.known.Load(); known != nil {
+		return *known
+	}
+	return nil
+}
+
 // lookAtStores reads the incarnation of each master's data and makes it where it is missing. A key that was found once is read for
 // ever: when its slot moves to another master, it moves along.
 func (l *Lookout) lookAtStores(ctx context.Context, masters []store.Master) error {
@@ -49,6 +57,8 @@ func (l *Lookout) lookAtStores(ctx context.Context, masters []store.Master) erro
 		}
 		l.stores[key] = found[key]
 	}
+	known := maps.Clone(l.stores)
+	l.known.Store(&known)
 	if !maps.Equal(before, l.stores) {
 		if err := keep(l.c.StateDir, storesFile, l.stores); err != nil {
 			l.c.Logger.Warn("a loss of Redis' data while no daemon runs will not be seen", "error", err)

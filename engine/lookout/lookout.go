@@ -47,6 +47,8 @@ type Lookout struct {
 	stands  atomic.Pointer[string] // what Standing says; nil: nobody can tell
 	overdue chan []store.Silent    // has room for the answer to who asked
 
+	known atomic.Pointer[map[string]string] // a copy of stores; nil before the first look
+
 	// What the loop alone uses.
 	rounds  int                  // looks at what was written
 	stores  map[string]string    // the incarnation last found, by key

@@ -18,6 +18,7 @@
 //	Resolve Retry Reopen  decide.go     what administrators say, and Own, who answers for a ticket
 //	Chunk Unmark          chunk.go      which parts of a list are done
 //	Sign Rest Forget      sign.go       a daemon's sign of life, and its end; the daemons that there are: Fleet in fleet.go
+//	place                 index.go      where listings (list.go) and counts (task.go) find tickets; walk.go
 //
 // What scripts publish Ear hears (ear.go).
 //

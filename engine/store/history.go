@@ -21,6 +21,17 @@ const (
 	HistoryWeight = 2 * historyBytes // what reading one takes of memory, in bytes
 )
 
+// together sends commands together, in the time that one call may ask Redis.
+func (s *Store) together(ctx context.Context, add func(redis.Pipeliner, context.Context)) error {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	_, err := s.c.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		add(p, ctx)
+		return nil
+	})
+	return unavailableOrNil(err)
+}
+
 // History reads a ticket's accepted writes, oldest first, and its refused ones.
 func (s *Store) History(ctx context.Context, id TicketID) (events, refused []Event, err error) {
 	events = []Event{}

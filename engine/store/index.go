@@ -4,67 +4,155 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
+	"maps"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// The index of all tickets is written in batches, this long after the first write of each, and keeps so many tickets.
+var indexScript = newScript("index")
+
 const (
-	indexDelay = 50 * time.Millisecond
-	indexMost  = 100_000
+	indexDelay = 500 * time.Millisecond // between a write and the batch with which it is indexed
+	indexMost  = 100_000                // FINISHED tickets in the index of all; those of a task are in its own, too
+	indexBatch = 500                    // tickets that one script places
+	indexTrip  = 64                     // scripts that are sent together
+	touchedMax = 200_000                // tickets that wait to be indexed while Redis is away
+	owedLong   = 30 * time.Second       // after which what a daemon owes the index counts as lost with it; hosts' clocks may differ by less
 )
 
-// index gathers which tickets were written. The list of all tickets, by time of last write, is in another slot than they are, so no
-// script of theirs can write it: it is a hint for listings, never the truth.
+// all is the part of the index that has the tickets of every task; no task has this name.
+const all = "*"
+
+// The marks of a ticket in the index, and the sets of those that have them.
+const (
+	markFailed, setFailed     = "f", "failed"
+	markHighRisk, setHighRisk = "h", "high_risk"
+)
+
+// index gathers how tickets stand that were written. They are in other slots than the index, so no script of theirs can write it: it
+// is a hint, never the truth. Who lists reads each ticket, and puts right what differs; the walk puts back what is missing.
 type index struct {
 	mu      sync.Mutex
-	touched map[TicketID]Stand
+	run     string // of this daemon, for what it owes
+	dropped bool   // there was no room to keep all that it owes
+	touched map[TicketID]entry
 	wake    chan struct{}
 	writing Turnstile // so that a listing comes after what is being written
 }
 
+// entry is what is to be indexed of a ticket.
+type entry struct {
+	Stand
+	score float64
+	wrong float64 // up to which score the index is known to be wrong
+}
+
 func newIndex() *index {
-	return &index{touched: map[TicketID]Stand{}, wake: make(chan struct{}, 1), writing: NewTurnstile()}
+	return &index{run: rand.Text(), touched: map[TicketID]entry{}, wake: make(chan struct{}, 1), writing: NewTurnstile()}
+}
+
+// score orders the stands of one ticket: by the time of its last write, and within one ms by its revision. It is exact in a float64.
+func (is Stand) score() float64 {
+	return float64(is.UpdatedAt.UnixMilli()) + float64(is.Revision%1024)/1024
+}
+
+func (is Stand) marks() string {
+	marks := ""
+	if is.Failed {
+		marks += markFailed
+	}
+	if is.HighRisk != nil && *is.HighRisk {
+		marks += markHighRisk
+	}
+	return marks
 }
 
 // Touch notes how a ticket stands that was written.
-func (s *Store) Touch(id TicketID, is Stand) {
+func (s *Store) Touch(id TicketID, is Stand) { s.touch(id, entry{Stand: is, score: is.score()}) }
+
+func (s *Store) touch(id TicketID, e entry) {
 	x := s.index
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if last, ok := x.touched[id]; !ok || is.Revision >= last.Revision { // the answers of two writes may come in another order
-		x.touched[id] = is
+	last, known := x.touched[id]
+	switch {
+	case known && last.score > e.score:
+		return // the answers of two writes may come in another order
+	case !known && len(x.touched) == touchedMax:
+		x.dropped = true
+		return
 	}
+	e.wrong = max(e.wrong, last.wrong)
+	x.touched[id] = e
 	select {
 	case x.wake <- struct{}{}:
 	default:
 	}
 }
 
-// KeepIndex writes the index until the context ends.
+// KeepIndex writes the index until the context ends, and then what is left.
 func (s *Store) KeepIndex(ctx context.Context) {
 	for {
+		ended := ctx.Err() != nil
 		select {
 		case <-s.index.wake:
+			s.owe(ctx)
+			select {
+			case <-time.After(indexDelay):
+			case <-ctx.Done():
+			}
 		case <-ctx.Done():
-			return
 		}
-		select {
-		case <-time.After(indexDelay):
-		case <-ctx.Done():
-			return
+		err := s.flushIndex(context.WithoutCancel(ctx))
+		if err == nil {
+			s.paid(context.WithoutCancel(ctx))
+			s.behind.Over("")
+		} else if s.behind.Due("", err.Error()) {
+			s.c.Logger.Warn("cannot write the index of tickets; listings lack some until it can be", "error", err)
 		}
-		if err := s.flushIndex(ctx); err != nil && ctx.Err() == nil {
-			s.c.Logger.Warn("cannot write the index of tickets; listings may lack some", "error", err)
+		if ended {
+			return
 		}
 	}
 }
 
-// flushIndex writes what was touched.
+// owe notes that this daemon has yet to index what it wrote. Should it die before, the note stays, and has the tickets walked through.
+func (s *Store) owe(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, indexDelay)
+	defer cancel()
+	s.index.mu.Lock()
+	run := s.index.run
+	s.index.mu.Unlock()
+	s.c.Redis.ZAddNX(ctx, s.Keys.owed(), redis.Z{Score: float64(time.Now().UnixMilli()), Member: run})
+}
+
+// paid takes the note away, unless some of what it is about was dropped.
+func (s *Store) paid(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, indexDelay)
+	defer cancel()
+	x := s.index
+	x.mu.Lock()
+	run, dropped := x.run, x.dropped
+	if dropped {
+		x.run, x.dropped = rand.Text(), false
+	}
+	x.mu.Unlock()
+	if !dropped {
+		s.c.Redis.ZRem(ctx, s.Keys.owed(), run)
+	}
+}
+
+// flushIndex writes what was touched. What could not be written is touched again.
 func (s *Store) flushIndex(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
 	x := s.index
 	if err := x.writing.Enter(ctx); err != nil {
 		return err
@@ -72,31 +160,97 @@ func (s *Store) flushIndex(ctx context.Context) error {
 	defer x.writing.Leave()
 	x.mu.Lock()
 	touched := x.touched
-	x.touched = map[TicketID]Stand{}
+	x.touched = map[TicketID]entry{}
 	x.mu.Unlock()
-	if len(touched) == 0 {
-		return nil
+	left, err := s.place(ctx, touched)
+	for id, e := range left {
+		s.touch(id, e)
 	}
-	members := make([]redis.Z, 0, len(touched))
-	for id, is := range touched {
-		members = append(members, redis.Z{Score: float64(is.UpdatedAt.UnixMilli()), Member: id.String()})
-	}
-	return s.together(ctx, func(p redis.Pipeliner, ctx context.Context) {
-		p.ZAddArgs(ctx, s.Keys.Index(), redis.ZAddArgs{GT: true, Members: members})
-		p.ZRemRangeByRank(ctx, s.Keys.Index(), 0, -indexMost-1)
-	})
+	return err
 }
 
-// CallTimeout is the time that one call may ask Redis, with its retries and with its wait for calls before it.
-const CallTimeout = 4 * time.Second
+// placing is one script of a batch.
+type placing struct {
+	ids  []TicketID
+	key  string
+	args []any
+}
 
-// together sends commands together, in the time that one call may ask Redis.
-func (s *Store) together(ctx context.Context, add func(redis.Pipeliner, context.Context)) error {
-	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
-	defer cancel()
+// place writes entries into the index of all and those of their tasks. It returns those that could not be written to both.
+func (s *Store) place(ctx context.Context, entries map[TicketID]entry) (left map[TicketID]entry, err error) {
+	left = map[TicketID]entry{}
+	calls := s.placings(entries)
+	for trip := range slices.Chunk(calls, indexTrip) {
+		pipe := s.c.Redis.Pipeline()
+		answers := make([]*redis.Cmd, len(trip))
+		for i, c := range trip {
+			answers[i] = indexScript.EvalSha(ctx, pipe, []string{c.key}, c.args...)
+		}
+		_, _ = pipe.Exec(ctx) // each has its own error
+		for i, c := range trip {
+			failed := answers[i].Err()
+			if redis.HasErrorPrefix(failed, "NOSCRIPT") {
+				failed = indexScript.Eval(ctx, s.c.Redis, []string{c.key}, c.args...).Err()
+			}
+			if failed != nil {
+				err = Unavailable(failed)
+				for _, id := range c.ids {
+					left[id] = entries[id]
+				}
+			}
+		}
+	}
+	return left, cmp.Or(err, s.noteTasks(ctx, entries))
+}
+
+// placings are the scripts that write entries: that of all, and one for each task, or several of them.
+func (s *Store) placings(entries map[TicketID]entry) (calls []placing) {
+	ids := map[string][]TicketID{all: slices.Collect(maps.Keys(entries))}
+	for id := range entries {
+		ids[id.Task] = append(ids[id.Task], id)
+	}
+	for part, its := range ids {
+		most := ""
+		if part == all {
+			most = strconv.Itoa(indexMost)
+		}
+		for some := range slices.Chunk(its, indexBatch) {
+			args := []any{s.c.Keep.Milliseconds(), most, string(Finished), string(Notifying)}
+			for _, id := range some {
+				e, member := entries[id], string(id.Asset)
+				if part == all {
+					member = id.String()
+				}
+				args = append(args, member, string(e.State), decimal(e.score), e.marks(), decimal(e.wrong))
+			}
+			calls = append(calls, placing{some, s.Keys.Index(part, "where"), args})
+		}
+	}
+	return calls
+}
+
+// noteTasks notes when tasks were last written to, and drops those that are older than any ticket.
+func (s *Store) noteTasks(ctx context.Context, entries map[TicketID]entry) error {
+	last := map[string]float64{}
+	for id, e := range entries {
+		if e.State != "" {
+			last[id.Task] = max(last[id.Task], e.score)
+		}
+	}
+	if len(last) == 0 {
+		return nil
+	}
+	var members []redis.Z
+	for task, score := range last {
+		members = append(members, redis.Z{Score: score, Member: task})
+	}
 	_, err := s.c.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
-		add(p, ctx)
+		p.ZAddArgs(ctx, s.Keys.Tasks(), redis.ZAddArgs{GT: true, Members: members})
+		p.ZRemRangeByScore(ctx, s.Keys.Tasks(), "-inf", decimal(float64(time.Now().Add(-s.c.Keep).UnixMilli())))
 		return nil
 	})
 	return unavailableOrNil(err)
 }
+
+// decimal is a score as Redis takes it, exact.
+func decimal(score float64) string { return strconv.FormatFloat(score, 'f', -1, 64) }

@@ -5,6 +5,7 @@ package store
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,7 +15,10 @@ import (
 )
 
 // slow keeps the first writes of the index until on closes.
-type slow struct{ begun, on chan struct{} }
+type slow struct {
+	begun, on chan struct{}
+	once      *sync.Once
+}
 
 func (slow) DialHook(next redis.DialHook) redis.DialHook { return next }
 
@@ -22,8 +26,8 @@ func (slow) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next 
 
 func (s slow) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if cmds[0].Name() == "zadd" {
-			close(s.begun)
+		if cmds[0].Name() == "evalsha" {
+			s.once.Do(func() { close(s.begun) })
 			<-s.on
 		}
 		return next(ctx, cmds)
@@ -39,15 +43,15 @@ func TestAListingHasWhatIsBeingIndexed(t *testing.T) {
 	if err := c.HSet(t.Context(), s.Keys.Ticket(id), "asset", "a", "task", "t", "state", string(Init)).Err(); err != nil {
 		t.Fatal(err)
 	}
-	hook := slow{make(chan struct{}), make(chan struct{})}
+	hook := slow{make(chan struct{}), make(chan struct{}), new(sync.Once)}
 	c.AddHook(hook)
 	s.Touch(id, Stand{State: Init, UpdatedAt: time.Now()})
 	go func() { _ = s.flushIndex(t.Context()) }()
 	<-hook.begun
 	listed := make(chan int, 1)
 	go func() {
-		list, _, _ := s.Tickets(t.Context(), TicketQuery{Limit: 10})
-		listed <- len(list)
+		page, _ := s.Tickets(t.Context(), TicketQuery{Limit: 10})
+		listed <- len(page.Tickets)
 	}()
 	select {
 	case n := <-listed:

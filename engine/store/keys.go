@@ -38,8 +38,11 @@ func (k Keys) all(id TicketID) []string {
 	return []string{of + "lock", of + "grant", of + "ticket:" + id.Task, of + "log:" + id.Task, of + "refused:" + id.Task, of + "tickets"}
 }
 
-// Index is the key of the list of all tickets.
-func (k Keys) Index() string { return k.prefix + ":tickets" }
+// Index is the key of a set of the index, of a task or of all.
+func (k Keys) Index(part, set string) string { return k.prefix + ":index:{" + part + "}:" + set }
+
+// Tasks is the key of the tasks that there are.
+func (k Keys) Tasks() string { return k.Index(all, "tasks") }
 
 // Lists is the key of the lists that are worked on under a task, and Marks that of the chunks of lists whose tickets are all terminal.
 func (k Keys) Lists(task string) string { return k.prefix + ":lists:{" + task + "}" }
@@ -74,7 +77,10 @@ func (k Keys) Incarnations() string { return k.prefix + ":store:" }
 // Assets is how the keys of assets begin.
 func (k Keys) Assets() string { return k.prefix + ":{" }
 
-func (k Keys) walk() string { return k.prefix + ":walk" }
+func (k Keys) walk() string    { return k.prefix + ":walk" }
+func (k Keys) walking() string { return k.prefix + ":walking" }
+func (k Keys) walked() string  { return k.Index(all, "walked") }
+func (k Keys) owed() string    { return k.Index(all, "owed") }
 
 // holder is the channel of the daemons that have a label.
 func (k Keys) holder(host string) string { return k.prefix + ":holder:" + host }

@@ -22,6 +22,7 @@ type Watch interface {
 	Token(Asset) int64                   // the newest token of an asset that is known, or 0
 	Found(a Asset, known, token int64)   // an asset's newest token, and what was known before Redis was asked
 	Wrote(ticket string, revision int64) // a ticket was written, under this key
+	Stores() map[string]string           // the incarnation of each master's data, by key; none before they were read
 }
 
 // Config is what New needs.
@@ -49,6 +50,7 @@ type Store struct {
 	seconds *prometheus.HistogramVec
 	index   *index
 	damaged again.Reminder
+	behind  again.Reminder  // the index is
 	waiting context.Context // ends when no call waits for Redis any more
 	giveUp  context.CancelFunc
 }
@@ -61,7 +63,7 @@ func New(c Config) (*Store, error) {
 			Name: "picket_redis_seconds", Help: "Time that Redis took for a script, retries included.",
 			Buckets: []float64{.0001, .0002, .0005, .001, .002, .005, .01, .05, .1, .5, 1, 5},
 		}, []string{"script"}),
-		index: newIndex(), damaged: again.Reminder{Every: time.Hour},
+		index: newIndex(), damaged: again.Reminder{Every: time.Hour}, behind: again.Reminder{Every: time.Hour},
 	}
 	s.waiting, s.giveUp = context.WithCancel(context.Background())
 	if c.Registry != nil {

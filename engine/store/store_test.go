@@ -20,6 +20,7 @@ type unwatched struct{}
 func (unwatched) Token(Asset) int64         { return 0 }
 func (unwatched) Found(Asset, int64, int64) {}
 func (unwatched) Wrote(string, int64)       {}
+func (unwatched) Stores() map[string]string { return nil }
 
 // over is a store over a Redis of its own.
 func over(t *testing.T, c redis.UniversalClient) *Store {

@@ -15,21 +15,81 @@ import (
 const (
 	walkBatch = 200
 	walkPause = 20 * time.Millisecond
+	walkEvery = time.Hour       // between the end of one and the next
+	walkLease = 2 * time.Minute // for which a walk that is not heard of counts as under way
+	walkSlack = time.Minute     // what stands in the index from so long before a ticket was read, the ticket must know of
 )
 
-// BeginWalk reports whether no daemon has begun a walk for as long.
-func (s *Store) BeginWalk(ctx context.Context, daemon string, every time.Duration) (bool, error) {
-	first, err := s.c.Redis.SetNX(ctx, s.Keys.walk(), daemon, every).Result()
+// BeginWalk reports whether this daemon is to walk now: no other does, and none did for an hour, or not since Redis lost data.
+func (s *Store) BeginWalk(ctx context.Context, daemon string) (bool, error) {
+	whole, _, err := s.look(ctx)
+	if err != nil {
+		return false, err
+	}
+	if whole {
+		if n, err := s.c.Redis.Exists(ctx, s.Keys.walk()).Result(); err != nil || n > 0 {
+			return false, unavailableOrNil(err)
+		}
+	}
+	first, err := s.c.Redis.SetNX(ctx, s.Keys.walking(), daemon, walkLease).Result()
 	return first, unavailableOrNil(err)
 }
 
-// Walk goes through all tickets on each master, with the fields that tell whether delivery is in order: state, owner and intent. What
-// each returns about a ticket, damaged keys too, is its own; it ends with the context or an ErrUnavailable.
-func (s *Store) Walk(ctx context.Context, each func(key string, id TicketID, h Hash, err error)) error {
-	if cluster, ok := s.c.Redis.(*redis.ClusterClient); ok {
-		return cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return s.walkNode(ctx, node, each) })
+// Looked reports whether it is known which data Redis has.
+func (s *Store) Looked() bool { return len(s.c.Watch.Stores()) > 0 }
+
+// look reports whether the index is whole: all tickets were walked through since Redis had other data than now, and since a daemon
+// died that owed it something; and what Redis' clock says.
+func (s *Store) look(ctx context.Context) (whole bool, now time.Time, err error) {
+	var walked *redis.MapStringStringCmd
+	var clock *redis.TimeCmd
+	var owed *redis.ZSliceCmd
+	_, err = s.c.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		walked, clock, owed = p.HGetAll(ctx, s.Keys.walked()), p.Time(ctx), p.ZRangeWithScores(ctx, s.Keys.owed(), 0, 0)
+		return nil
+	})
+	if err != nil {
+		return false, now, Unavailable(err)
 	}
-	return s.walkNode(ctx, s.c.Redis, each)
+	if some := owed.Val(); len(some) > 0 && some[0].Score < float64(clock.Val().Add(-owedLong).UnixMilli()) {
+		return false, clock.Val(), nil
+	}
+	stores := s.c.Watch.Stores()
+	for key, incarnation := range stores {
+		if walked.Val()[key] != incarnation {
+			return false, clock.Val(), nil
+		}
+	}
+	return len(stores) > 0, clock.Val(), nil
+}
+
+// Walk goes through all tickets on each master and puts the index right. It hands each over with the fields that tell whether delivery
+// is in order: state, owner and intent. What each returns about a ticket, damaged keys too, is its own; it ends with the context or an
+// ErrUnavailable.
+func (s *Store) Walk(ctx context.Context, each func(key string, id TicketID, h Hash, err error)) error {
+	stores, begun := s.c.Watch.Stores(), time.Now()
+	var err error
+	if cluster, ok := s.c.Redis.(*redis.ClusterClient); ok {
+		err = cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return s.walkNode(ctx, node, each) })
+	} else {
+		err = s.walkNode(ctx, s.c.Redis, each)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.sweep(ctx); err != nil {
+		return err
+	}
+	_, err = s.c.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		if len(stores) > 0 {
+			p.HSet(ctx, s.Keys.walked(), stores)
+		}
+		p.ZRemRangeByScore(ctx, s.Keys.owed(), "-inf", decimal(float64(begun.UnixMilli())))
+		p.Set(ctx, s.Keys.walk(), s.c.Host, walkEvery)
+		p.Del(ctx, s.Keys.walking())
+		return nil
+	})
+	return unavailableOrNil(err)
 }
 
 func (s *Store) walkNode(ctx context.Context, node redis.Cmdable, each func(string, TicketID, Hash, error)) error {
@@ -39,25 +99,53 @@ func (s *Store) walkNode(ctx context.Context, node redis.Cmdable, each func(stri
 		if err != nil {
 			return Unavailable(err)
 		}
-		for _, key := range keys {
-			h, err := s.walked(ctx, key)
-			each(key, TicketID{Asset(h["asset"]), h["task"]}, h, err)
+		if err := s.walkPage(ctx, keys, each); err != nil {
+			return err
 		}
 		if cursor = next; cursor == 0 {
 			return nil
 		}
-		select {
-		case <-time.After(walkPause):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := walkRest(ctx); err != nil {
+			return err
 		}
 	}
 }
 
-func (s *Store) walked(ctx context.Context, key string) (Hash, error) {
-	fields := []string{"asset", "task", "state", "owner", "intent"}
-	values, err := s.c.Redis.HMGet(ctx, key, fields...).Result()
-	return zip(fields, values), unavailableOrNil(err)
+func walkRest(ctx context.Context) error {
+	select {
+	case <-time.After(walkPause):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// walkedFields are read of every ticket: those that an index is built on last.
+var walkedFields = append([]string{"asset", "task", "owner", "intent"}, standFields...)
+
+func (s *Store) walkPage(ctx context.Context, keys []string, each func(string, TicketID, Hash, error)) error {
+	var clock *redis.TimeCmd
+	answers := make([]*redis.SliceCmd, len(keys))
+	if err := s.listTogether(ctx, func(p redis.Pipeliner) {
+		p.Expire(ctx, s.Keys.walking(), walkLease)
+		clock = p.Time(ctx)
+		for i, key := range keys {
+			answers[i] = p.HMGet(ctx, key, walkedFields...)
+		}
+	}); err != nil {
+		return err
+	}
+	entries := map[TicketID]entry{}
+	for i, key := range keys {
+		h := zip(walkedFields, answers[i].Val())
+		id := TicketID{Asset(h["asset"]), h["task"]}
+		if is := h.stand(); is.State != "" && s.Keys.Ticket(id) == key {
+			entries[id] = entry{is, is.score(), float64(clock.Val().Add(-walkSlack).UnixMilli())}
+		}
+		each(key, id, h, unavailableOrNil(answers[i].Err()))
+	}
+	_, err := s.place(ctx, entries)
+	return err
 }
 
 var globEscape = strings.NewReplacer(`*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`, `\`, `\\`)

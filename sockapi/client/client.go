@@ -103,20 +103,37 @@ func (c *Client) History(ctx context.Context, asset, task string) (History, erro
 	return ask[History](ctx, c, http.MethodGet, ticketPath("tickets", asset, task)+"/history", nil)
 }
 
-// TicketQuery selects tickets. Empty fields select all.
+// TicketQuery selects tickets. What is empty or false selects all.
 type TicketQuery struct {
-	Asset  string
-	State  string
-	Limit  int    // 1 to 1000. Defaults to 100
-	Cursor string // that of the page before
+	Asset    string // with * at its end: those that begin so
+	Task     string
+	State    string
+	Since    time.Time // of the last write
+	Host     string    // where it is held, was held last, or a step was recorded
+	HighRisk bool
+	Failed   bool // a failure is recorded, or FAILED
+	Held     bool
+	Stuck    bool
+	Limit    int    // 1 to 1000. Defaults to 100
+	Cursor   Cursor // that of the page before
 }
 
 // Tickets lists tickets, the one written last first, without facts. The cursor is empty on the last page.
 func (c *Client) Tickets(ctx context.Context, q TicketQuery) (TicketList, error) {
 	v := url.Values{}
 	set(v, "asset", q.Asset)
+	set(v, "task", q.Task)
 	set(v, "state", q.State)
-	set(v, "cursor", q.Cursor)
+	set(v, "host", q.Host)
+	set(v, "cursor", string(q.Cursor))
+	if !q.Since.IsZero() {
+		v.Set("since", q.Since.Format(time.RFC3339Nano))
+	}
+	for name, wanted := range map[string]bool{"high_risk": q.HighRisk, "failed": q.Failed, "held": q.Held, "stuck": q.Stuck} {
+		if wanted {
+			v.Set(name, "true")
+		}
+	}
 	if q.Limit != 0 {
 		v.Set("limit", strconv.Itoa(q.Limit))
 	}
@@ -125,9 +142,23 @@ func (c *Client) Tickets(ctx context.Context, q TicketQuery) (TicketList, error)
 
 // States reads how far tickets are, ASSET/TASK each, at most 1,000. One that is not there is nil.
 func (c *Client) States(ctx context.Context, ids []string) (map[string]*TicketState, error) {
-	var a StatesResponse
-	err := c.call(ctx, http.MethodPost, "/v1/tickets/states", &StatesRequest{ids}, &a)
+	a, err := ask[StatesResponse](ctx, c, http.MethodPost, "/v1/tickets/states", &StatesRequest{ids})
 	return a.States, err
+}
+
+// Tasks lists tasks, the one written to last first: at most limit, or 100 when that is 0, after the page that gave the cursor.
+func (c *Client) Tasks(ctx context.Context, limit int, cursor Cursor) (TaskList, error) {
+	v := url.Values{}
+	set(v, "cursor", string(cursor))
+	if limit != 0 {
+		v.Set("limit", strconv.Itoa(limit))
+	}
+	return ask[TaskList](ctx, c, http.MethodGet, "/v1/tasks?"+v.Encode(), nil)
+}
+
+// Task reads how far a task is.
+func (c *Client) Task(ctx context.Context, task string) (TaskBody, error) {
+	return ask[TaskBody](ctx, c, http.MethodGet, "/v1/tasks/"+url.PathEscape(task), nil)
 }
 
 // Outbox lists the intents in this host's outbox that are in a status, or have a channel in it; if status is empty, those that

@@ -91,6 +91,14 @@ func TestRequests(t *testing.T) {
 		`PUT /v1/tasks/t/lists/0f {"total":7}`:     func() error { _, err := c.NoteList(ctx, "t", "0f", 7); return err },
 		`POST /v1/tasks/t/chunks {"assets":["a"]}`: func() error { _, err := c.Chunk(ctx, "t", []string{"a"}); return err },
 		`POST /v1/tickets/states {"ids":["a/t"]}`:  func() error { _, err := c.States(ctx, []string{"a/t"}); return err },
+		"GET /v1/tickets?failed=true&held=true&high_risk=true&host=h&since=2026-11-29T08%3A00%3A00Z&stuck=true&task=t ": func() error {
+			_, err := c.Tickets(ctx, TicketQuery{
+				Task: "t", Host: "h", Since: time.Date(2026, 11, 29, 8, 0, 0, 0, time.UTC), Failed: true, Held: true, HighRisk: true, Stuck: true,
+			})
+			return err
+		},
+		"GET /v1/tasks?cursor=c&limit=5 ": func() error { _, err := c.Tasks(ctx, 5, "c"); return err },
+		"GET /v1/tasks/t ":                func() error { _, err := c.Task(ctx, "t"); return err },
 		`POST /v1/claims/x/steps {"step":"online","state":"ASSET_ONLINE","facts":{"n":12345678901234567,"f":1.0}}`: func() error {
 			_, err := c.Step(ctx, "x", StepRequest{Step: StepOnline, State: StateAssetOnline, Facts: json.RawMessage(`{"n":12345678901234567,"f":1.0}`)})
 			return err

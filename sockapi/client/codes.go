@@ -27,6 +27,7 @@ const (
 	NotFound          Code = "NOT_FOUND"
 	MethodNotAllowed  Code = "METHOD_NOT_ALLOWED"
 	TicketNotFound    Code = "TICKET_NOT_FOUND"
+	TaskNotFound      Code = "TASK_NOT_FOUND"
 	ClaimNotFound     Code = "CLAIM_NOT_FOUND"
 	IntentNotFound    Code = "INTENT_NOT_FOUND"
 	StaleToken        Code = "STALE_TOKEN"
@@ -54,7 +55,7 @@ func (c Code) Status() int {
 		return http.StatusUnprocessableEntity
 	case Forbidden:
 		return http.StatusForbidden
-	case NotFound, TicketNotFound, ClaimNotFound, IntentNotFound:
+	case NotFound, TicketNotFound, TaskNotFound, ClaimNotFound, IntentNotFound:
 		return http.StatusNotFound
 	case MethodNotAllowed:
 		return http.StatusMethodNotAllowed

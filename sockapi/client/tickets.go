@@ -148,8 +148,9 @@ type TicketBody struct {
 
 // TicketList answers GET /v1/tickets. Facts are left out. Cursor is empty on the last page.
 type TicketList struct {
-	Tickets []Ticket `json:"tickets"`
-	Cursor  string   `json:"cursor"`
+	Tickets    []Ticket `json:"tickets"`
+	Cursor     Cursor   `json:"cursor" nullable:"true" doc:"For the next page; null on the last."`
+	Incomplete bool     `json:"incomplete,omitempty" doc:"True: tickets may be missing. Redis lost data, and the daemons have not gone through all tickets since; or its index cannot be written."`
 }
 
 // StatesRequest is the body of POST /v1/tickets/states.

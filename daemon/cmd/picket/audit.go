@@ -34,7 +34,7 @@ func auditCommand() *cli.Command {
 			&cli.StringFlag{Name: "ticket", Usage: "only of this ticket, `ASSET/TASK`"},
 			&cli.StringFlag{Name: "asset", Usage: "only of this `ASSET`"},
 			&cli.StringFlag{Name: "agent", Usage: "only what this agent did: `PID`, PID/UID, or /UID"},
-			&cli.StringFlag{Name: "since", Usage: "only from then on: a span back from now as 1h or 7d, or a `TIME` as 2026-11-29, 2026-11-29 08:00 or RFC 3339"},
+			&cli.StringFlag{Name: "since", Usage: "only from then on: " + sinceForms},
 			&cli.BoolFlag{Name: "refused", Usage: "only what was refused, but for claims on what another holds: --code LOCK_HELD shows those"},
 			&cli.StringFlag{Name: "code", Usage: "only what was refused with this `CODE`: STALE_TOKEN, LOCK_HELD …"},
 			&cli.BoolFlag{Name: "follow", Aliases: []string{"f"}, Usage: "go on as more is recorded"},
@@ -155,11 +155,14 @@ func auditFilter(c *cli.Context, now time.Time) (f audit.Filter, err error) {
 	}
 	if c.IsSet("since") {
 		if f.Since, err = parseSince(c.String("since"), now); err != nil {
-			return f, usagef(c, "--since takes a span back from now as 1h or 7d, or a time as 2026-11-29, 2026-11-29 08:00 or RFC 3339")
+			return f, usagef(c, "--since takes %s", strings.ReplaceAll(sinceForms, "`", ""))
 		}
 	}
 	return f, nil
 }
+
+// sinceForms are those that parseSince reads.
+const sinceForms = "a span back from now as 1h or 7d, or a `TIME` as 2026-11-29, 2026-11-29 08:00 or RFC 3339"
 
 // parseSince reads a span back from now, or a time, which is local without a zone.
 func parseSince(s string, now time.Time) (time.Time, error) {

@@ -128,7 +128,13 @@ func (k completer) names(ctx context.Context, c *client.Client, what string) (na
 	switch what {
 	case "ASSET", "TASK":
 		q := client.TicketQuery{Limit: 1000}
-		if what == "TASK" && len(k.args) > 0 {
+		if what == "TASK" && len(k.args) == 0 {
+			list, _ := c.Tasks(ctx, q.Limit, "")
+			for _, t := range list.Tasks {
+				names = append(names, t.Task)
+			}
+			break
+		} else if what == "TASK" {
 			q.Asset = k.args[0]
 		}
 		list, _ := c.Tickets(ctx, q)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/mattn/go-runewidth"
 	"github.com/urfave/cli/v2"
@@ -27,8 +28,15 @@ const maxPage = 1000
 
 func ticketCommand() *cli.Command {
 	selection := []cli.Flag{
-		&cli.StringFlag{Name: "asset", Usage: "only of this `ASSET`"},
+		&cli.StringFlag{Name: "asset", Usage: "only of this `ASSET`; with * at its end, of those that begin so"},
+		&cli.StringFlag{Name: "task", Usage: "only of this `TASK`"},
 		&cli.StringFlag{Name: "state", Usage: "only in this `STATE`"},
+		&cli.StringFlag{Name: "since", Usage: "only written to from then on: " + sinceForms},
+		&cli.StringFlag{Name: "host", Usage: "only held on this `HOST`, held there last, or with a step recorded there"},
+		&cli.BoolFlag{Name: "high-risk", Usage: "only at high risk"},
+		&cli.BoolFlag{Name: "failed", Usage: "only with a failure, or FAILED"},
+		&cli.BoolFlag{Name: "held", Usage: "only held by a claim"},
+		&cli.BoolFlag{Name: "stuck", Usage: "only not terminal, without a claim, and not written to for longer than its task's tickets take, and for 10 minutes"},
 	}
 	return &cli.Command{
 		Name:  "ticket",
@@ -143,14 +151,30 @@ func ticketLs(c *cli.Context) error {
 	if limit < 1 || limit > maxPage {
 		return usagef(c, "--limit takes 1 to %d", maxPage)
 	}
-	return listTickets(c, client.TicketQuery{
-		Asset: c.String("asset"), State: c.String("state"), Limit: limit, Cursor: c.String("cursor"),
-	})
+	q, err := ticketQuery(c)
+	if err != nil {
+		return err
+	}
+	q.Limit, q.Cursor = limit, client.Cursor(c.String("cursor"))
+	return listTickets(c, q)
+}
+
+// ticketQuery is what the flags select.
+func ticketQuery(c *cli.Context) (q client.TicketQuery, err error) {
+	if c.IsSet("since") {
+		if q.Since, err = parseSince(c.String("since"), time.Now()); err != nil {
+			return q, usagef(c, "--since takes %s", strings.ReplaceAll(sinceForms, "`", ""))
+		}
+	}
+	q.Asset, q.Task, q.State, q.Host = c.String("asset"), c.String("task"), c.String("state"), c.String("host")
+	q.HighRisk, q.Failed, q.Held, q.Stuck = c.Bool("high-risk"), c.Bool("failed"), c.Bool("held"), c.Bool("stuck")
+	return q, nil
 }
 
 func listTickets(c *cli.Context, q client.TicketQuery) error {
 	r, err := connect(c).Tickets(c.Context, q)
 	return answer(c, r, err, func(w io.Writer) {
+		warnIncomplete(c, r.Incomplete)
 		t := table{{"TICKET", "STATE", "HOLDER", "UPDATED", "SUMMARY"}}
 		for _, k := range r.Tickets {
 			holder := "-"
@@ -160,10 +184,22 @@ func listTickets(c *cli.Context, q client.TicketQuery) error {
 			t.row(k.ID, k.State, holder, clock(k.UpdatedAt), lastWord(k))
 		}
 		t.print(w)
-		if r.Cursor != "" {
-			fmt.Fprintf(c.App.ErrWriter, "There are more: --cursor %s\n", clean(r.Cursor))
-		}
+		tellMore(c, r.Cursor)
 	})
+}
+
+// tellMore says where a listing goes on.
+func tellMore(c *cli.Context, next client.Cursor) {
+	if next != "" {
+		fmt.Fprintf(c.App.ErrWriter, "There are more: --cursor %s\n", clean(string(next)))
+	}
+}
+
+// warnIncomplete says that a listing may lack something.
+func warnIncomplete(c *cli.Context, incomplete bool) {
+	if incomplete {
+		fmt.Fprintln(c.App.ErrWriter, "Tickets may be missing: Redis lost data, and the daemons have not gone through all tickets since; or it takes no writes.")
+	}
 }
 
 // lastWord is what a person wants to know of a ticket first: what failed last, or why it is FAILED, else what came of it.
@@ -213,12 +249,17 @@ type exported struct {
 
 func ticketExport(c *cli.Context) error {
 	cl := connect(c)
-	q := client.TicketQuery{Asset: c.String("asset"), State: c.String("state"), Limit: maxPage}
+	q, err := ticketQuery(c)
+	if err != nil {
+		return err
+	}
+	q.Limit = maxPage
 	for {
 		page, err := cl.Tickets(c.Context, q)
 		if err != nil {
 			return err
 		}
+		warnIncomplete(c, page.Incomplete)
 		for _, t := range page.Tickets {
 			var line exported
 			line.Ticket, err = cl.Ticket(c.Context, t.Asset, t.Task) // listings leave facts out

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package sockapi
+
+import (
+	"cmp"
+	"net/http"
+
+	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+type tasksQuery struct {
+	Limit  int    `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"How many at most. Defaults to 100."`
+	Cursor string `json:"cursor,omitempty" minLength:"1" maxLength:"1024" doc:"That of the page before."`
+}
+
+func listTasks(c *call, q tasksQuery, _ noInput) (answer, error) {
+	page, err := c.api.Engine.Tasks(c.request.Context(), cmp.Or(q.Limit, listLimit), q.Cursor)
+	body := client.TaskList{Tasks: make([]client.Task, len(page.Tasks)), Cursor: client.Cursor(page.Cursor), Incomplete: page.Incomplete}
+	for i, t := range page.Tasks {
+		body.Tasks[i] = wireTask(t)
+	}
+	return answer{status: http.StatusOK, body: &body}, err
+}
+
+func getTask(c *call, _, _ noInput) (answer, error) {
+	t, incomplete, err := c.api.Engine.Task(c.request.Context(), c.ticket.Task)
+	return answer{status: http.StatusOK, body: &client.TaskBody{Task: wireTask(t), Incomplete: incomplete}}, err
+}
+
+func wireTask(t store.Task) client.Task {
+	wire := client.Task{
+		Task: t.Name, Total: t.Total, Lists: t.Lists, States: make(map[string]int64, len(t.States)), Failed: t.Failed, HighRisk: t.HighRisk,
+		PerMinute: t.PerMinute, StartedAt: timeOrNull(t.StartedAt), UpdatedAt: t.UpdatedAt,
+	}
+	for state, n := range t.States {
+		wire.States[string(state)] = n
+	}
+	return wire
+}
