@@ -44,7 +44,7 @@ func (l *Lease) Lost() bool {
 
 const (
 	firstLook = 5 * time.Second        // bounds the call that tells when the trust in a new claim ends
-	watchFrom = 100 * time.Millisecond // work that is done by then is not watched: that would cost it more than its writes
+	watchFrom = 250 * time.Millisecond // work that is done by then is not watched: that would cost it more than its writes
 )
 
 // Hold begins a lease on a claim that was answered to a call sent at a moment of CLOCK_BOOTTIME. A sign of life goes out three times in
