@@ -76,7 +76,7 @@ func (d *Daemon) engineConfig(store *outbox.Store, render func(string, delivery.
 		StateDir: c.StateDir, Host: c.Host, Prefix: c.Redis.Prefix, TTL: time.Duration(c.Lock.TTL),
 		MaxHold: time.Duration(c.Claims.MaxHold), MaxHoldLimit: time.Duration(c.Claims.MaxHoldLimit), MaxPerUID: c.Claims.MaxPerUID,
 		Keep: time.Duration(c.Tickets.Keep), KeepGrants: time.Duration(c.Tickets.KeepGrants),
-		Progress: d.progress, ProgressEvery: systemdWatchdog() / 4,
+		About: d.about, Progress: d.progress, ProgressEvery: systemdWatchdog() / 4,
 		Logger: d.log, Registry: d.registry,
 	}
 	for _, ch := range c.Channels {

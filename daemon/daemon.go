@@ -44,6 +44,7 @@ type Daemon struct {
 	parts     []part // what is started, the last first to stop
 	outbox    *outbox.Store
 	engine    *engine.Engine
+	undecided undecided
 	notifier  *notifier.Notifier
 	paths     []servedPath
 }

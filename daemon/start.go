@@ -120,6 +120,7 @@ func (d *Daemon) startParts(context.Context) error {
 	eng.Start()
 	d.onStop("the notifier", send.Stop)
 	send.Start()
+	d.startCounting()
 	return nil
 }
 

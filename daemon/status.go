@@ -113,7 +113,7 @@ func (d *Daemon) askRedis(s *client.Status) {
 	}
 	for _, m := range members {
 		if m.ID != s.ID && !m.Left {
-			s.Fleet = append(s.Fleet, client.Member{ID: m.ID, Host: m.Host, Lives: d.engine.Lives(m)})
+			s.Fleet = append(s.Fleet, client.Member{ID: m.ID, Host: m.Host, Lives: m.Lives})
 		}
 	}
 }

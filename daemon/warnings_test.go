@@ -166,6 +166,18 @@ func TestTheFleetIsShown(t *testing.T) {
 		return len(sa.Fleet) == 1 && sa.Fleet[0] == client.Member{ID: sb.ID, Host: "host-b", Lives: true} &&
 			len(sb.Fleet) == 1 && sb.Fleet[0].Host == "host-a"
 	})
+	eventually(t, "each knows what the other told", func() bool {
+		list, err := a.client.Hosts(t.Context())
+		if err != nil || len(list.Hosts) != 2 {
+			return false
+		}
+		for _, h := range list.Hosts {
+			if h.Version != Version().Version || !h.Alive || h.SignedAt == nil || h.Since == nil || h.LockTTLMS == 0 || len(h.Warnings) == 0 {
+				return false
+			}
+		}
+		return list.Hosts[1].Host == "host-b" && list.Hosts[1].ID == b.Status().ID
+	})
 	b.stop(t)
 	if err := a.redis.Client().ZAdd(t.Context(), "picket:fleet:{fleet}:signs", redis.Z{Score: 1, Member: a.Status().Fleet[0].ID}).Err(); err != nil {
 		t.Fatal(err)

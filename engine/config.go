@@ -14,6 +14,7 @@ import (
 
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/engine/store"
 	"github.com/picketd/picket/outbox"
 )
 
@@ -33,6 +34,9 @@ type Config struct {
 	Weigh func(ctx context.Context, bytes int64) error
 	// Rest is called when the call that ctx is of begins only to wait, and what it returns when it goes on. Defaults to nothing.
 	Rest func(ctx context.Context) (again func() error)
+
+	// About is what the fleet is told of this daemon. It must not block. Defaults to nothing
+	About func() store.About
 
 	StateDir     string // where the claims are kept for the daemon's next start. Empty: nowhere
 	Host         string // a label for people

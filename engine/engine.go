@@ -69,13 +69,19 @@ func (e *Engine) ClockOffset(ctx context.Context) (time.Duration, error) {
 	return e.lookout.ClockOffset(ctx)
 }
 
-// Fleet are the daemons that Redis knows of, this one too.
-func (e *Engine) Fleet(ctx context.Context) ([]store.Member, error) { return e.store.Fleet(ctx) }
-
-// Lives reports whether another daemon's sign has not run out.
-func (e *Engine) Lives(m store.Member) bool {
-	return !m.Signed.IsZero() && m.Quiet < e.lookout.Pace.Life
+// Fleet are the daemons that Redis knows of, this one too. Errors: ErrStoreUnavailable.
+func (e *Engine) Fleet(ctx context.Context) ([]store.Member, error) {
+	ctx, cancel := e.bounded(ctx)
+	defer cancel()
+	members, err := e.store.Fleet(ctx)
+	for i, m := range members {
+		members[i].Lives = !m.Signed.IsZero() && m.Quiet < e.lookout.Pace.Life
+	}
+	return members, err
 }
+
+// Deliverable names this daemon's channels with their types.
+func (e *Engine) Deliverable() string { return e.daemon.Channels }
 
 // Alarms are what a person must look at now.
 func (e *Engine) Alarms() []lookout.Alarm { return e.lookout.Alarms() }

@@ -38,7 +38,7 @@ func New(c Config) (*Engine, error) {
 	e.life, e.end = context.WithCancel(context.Background())
 	e.metrics = newMetrics(c.Registry)
 	e.lookout = lookout.New(lookout.Config{
-		Outbox: c.Outbox, Daemon: e.daemon, StateDir: c.StateDir, Now: now, Logger: c.Logger, Registry: c.Registry,
+		Outbox: c.Outbox, Daemon: e.daemon, About: c.About, StateDir: c.StateDir, Now: now, Logger: c.Logger, Registry: c.Registry,
 	})
 	var err error
 	e.store, err = store.New(store.Config{

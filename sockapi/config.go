@@ -47,6 +47,7 @@ type Engine interface {
 	Retry(ctx context.Context, r delivery.Resolution) (store.Ticket, error)
 	Discard(ctx context.Context, r delivery.Resolution) (store.Ticket, error)
 	Settle(ctx context.Context, r delivery.Resolution) (store.Ticket, error)
+	Fleet(ctx context.Context) ([]store.Member, error)
 }
 
 // Outbox is what the API needs of *outbox.Store.

@@ -131,6 +131,8 @@ func TestOpenAPIHasTheFields(t *testing.T) {
 		client.UserClaims{},
 		client.RedisStatus{},
 		client.Member{},
+		client.Host{},
+		client.HostList{},
 	} {
 		typ := reflect.TypeOf(v)
 		schema, found := d.Components.Schemas[typ.Name()]

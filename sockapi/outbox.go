@@ -26,6 +26,11 @@ type outboxQuery struct {
 	Status string `json:"status,omitempty" enum:"staged,committed,adopted,closed,pending,sending,sent,unknown,parked,dead,discarded" doc:"Only intents in this status, or with a channel in it. Without it, those that are not closed, and those that wait for a person with a parked channel. Of dead and parked ones, those about which nobody has decided yet."`
 }
 
+// Tickets reads one.
+type Tickets interface {
+	Ticket(ctx context.Context, id store.TicketID) (store.Ticket, error)
+}
+
 // search is what is asked of the outbox for a listing.
 type search struct {
 	origins []outbox.Origin
@@ -48,31 +53,43 @@ func searches(status string) []search {
 }
 
 func listIntents(c *call, q outboxQuery, _ noInput) (answer, error) {
-	ctx, cancel := context.WithTimeout(c.request.Context(), askLimit)
+	found, more, err := find(c.request.Context(), c.api.Engine, c.api.Outbox, q.Status)
+	if err != nil {
+		c.api.Logger.Error("cannot list the outbox", "error", err)
+		return answer{}, problem(client.OutboxUnavailable, "this host's outbox cannot be read; see /readyz?verbose")
+	}
+	return intentsAnswer(found, more), nil
+}
+
+// Outstanding are the intents that GET /v1/outbox lists for a status. Errors: the outbox' own.
+func Outstanding(ctx context.Context, tickets Tickets, box Outbox, status string) ([]outbox.Intent, error) {
+	found, _, err := find(ctx, tickets, box, status)
+	return found, err
+}
+
+func find(ctx context.Context, tickets Tickets, box Outbox, status string) (found []outbox.Intent, more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	var found []outbox.Intent
-	more := false
-	for _, one := range searches(q.Status) {
-		some, left, err := c.api.Outbox.Find(one.origins, one.status, outboxLimit)
+	for _, one := range searches(status) {
+		some, left, err := box.Find(one.origins, one.status, outboxLimit)
 		if err != nil {
-			c.api.Logger.Error("cannot list the outbox", "error", err)
-			return answer{}, problem(client.OutboxUnavailable, "this host's outbox cannot be read; see /readyz?verbose")
+			return nil, false, err
 		}
 		if one.status == outbox.Parked || one.status == outbox.Dead {
 			some = slices.DeleteFunc(some, func(in outbox.Intent) bool {
-				return in.Origin == outbox.Closed && !c.undecided(ctx, in, one.status)
+				return in.Origin == outbox.Closed && !undecided(ctx, tickets, in, one.status)
 			})
 		}
 		found, more = append(found, some...), more || left
 	}
-	return intentsAnswer(found, more), nil
+	return found, more, nil
 }
 
 // undecided takes those channels in status out of a closed intent about which nobody has to decide any more: somebody did, maybe on
 // another host, a retry has another outcome there, or the ticket is in another run. It reports whether one is left. When Redis cannot
 // be asked, all are.
-func (c *call) undecided(ctx context.Context, in outbox.Intent, status outbox.Status) bool {
-	t, err := c.api.Engine.Ticket(ctx, store.ID(store.Asset(in.Asset), in.Task))
+func undecided(ctx context.Context, tickets Tickets, in outbox.Intent, status outbox.Status) bool {
+	t, err := tickets.Ticket(ctx, store.ID(store.Asset(in.Asset), in.Task))
 	if err != nil {
 		return !errors.Is(err, store.ErrTicketNotFound)
 	}

@@ -192,6 +192,13 @@ var routes = []route{
 		refusals: codes{client.UnknownChannel},
 	},
 	{
+		method: "GET", path: "/v1/hosts", id: "listHosts", access: anyone,
+		summary:  "List the daemons of the fleet, and how they differ.",
+		handler:  handle(listHosts),
+		answers:  answers200(client.HostList{}),
+		refusals: codes{client.StoreUnavailable},
+	},
+	{
 		method: "GET", path: "/v1/status", id: "status", access: anyone, list: true,
 		summary: "Read what this daemon is and does.",
 		handler: handle(getStatus),

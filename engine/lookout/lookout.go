@@ -25,8 +25,9 @@ type Outbox interface {
 // Config is what New needs.
 type Config struct {
 	Outbox   Outbox
-	Daemon   *store.Daemon // this one
-	StateDir string        // where is kept what the next start shall know. Empty: nowhere
+	Daemon   *store.Daemon      // this one
+	About    func() store.About // what the fleet is told of it; it must not block. nil: nothing
+	StateDir string             // where is kept what the next start shall know. Empty: nowhere
 	Now      func() time.Duration
 	Logger   *slog.Logger
 	Registry prometheus.Registerer // nil: metrics are kept and shown nowhere
@@ -104,6 +105,7 @@ type signs struct {
 	failed bool          // the last was not written
 	lapsed bool          // for longer than a sign lives it was not asked, and has not answered since
 	rival  rival         // who signs with this identity too; zero: nobody
+	told   string        // the row that stands in Redis; empty: not known
 	asked  bool          // somebody waits to be told who is overdue
 }
 

@@ -5,6 +5,7 @@ package lookout
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -60,10 +61,14 @@ func (l *Lookout) writeSign(ctx context.Context, sent time.Duration) error {
 	if err := l.enlist(); err != nil {
 		return err
 	}
+	row := l.row()
 	l.signs.mu.Lock()
 	mine := store.Sign{
-		Daemon: *l.c.Daemon, PID: os.Getpid(), Life: l.Pace.Life, At: l.signs.at, Former: l.signs.former,
+		Daemon: *l.c.Daemon, Row: row, PID: os.Getpid(), Life: l.Pace.Life, At: l.signs.at, Former: l.signs.former,
 		Late: l.Pace.Life + l.Pace.Missed, Turn: l.Pace.Every,
+	}
+	if row == l.signs.told {
+		mine.Row = ""
 	}
 	if s := &l.signs; s.asked && s.signed && sent-s.last < l.Pace.Missed && l.steadyLocked(sent) {
 		mine.Most = overdueMost
@@ -98,12 +103,24 @@ func (l *Lookout) writeSign(ctx context.Context, sent time.Duration) error {
 	if !s.signed || gap >= l.Pace.Life || !answer.Kept && gap >= l.Pace.Missed {
 		s.whole = sent
 	}
+	if s.told = row; !answer.Kept && mine.Row == "" {
+		s.told = "" // it may be lost with the sign
+	}
 	s.signed, s.at, s.stood, s.last = true, answer.At, at, sent
 	if len(answer.Overdue) > 0 && l.steadyLocked(sent) {
 		s.asked = false
 		l.overdue <- answer.Overdue
 	}
 	return nil
+}
+
+// row is what the fleet is told of this daemon.
+func (l *Lookout) row() string {
+	if l.c.About == nil {
+		return ""
+	}
+	row, _ := json.Marshal(l.c.About())
+	return string(row)
 }
 
 // milliseconds reads a time of Redis' clock.

@@ -5,7 +5,7 @@ package store
 
 import (
 	"context"
-	"errors"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"time"
@@ -18,13 +18,36 @@ var fleetScript = newScript("fleet")
 // fleetPage is of how many daemons the rows are read at a time.
 const fleetPage = 200
 
+// About is what a daemon tells the fleet of itself, with a sign of life.
+type About struct {
+	Version   string    `json:"version"`
+	Since     time.Time `json:"since"`
+	Channels  string    `json:"channels"` // as Daemon has them
+	LockTTLMS int64     `json:"lock_ttl_ms"`
+	Claims    int       `json:"claims"`  // held
+	Pending   int       `json:"pending"` // notifications that its outbox has to send
+	Parked    int       `json:"parked"`  // and that wait for a person
+	Dead      int       `json:"dead"`
+	Warnings  []Warning `json:"warnings"`
+}
+
+// Warning is what a person should look at.
+type Warning struct {
+	Name    string     `json:"name"`
+	Alarm   bool       `json:"alarm"`
+	Message string     `json:"message"`
+	At      *time.Time `json:"at"`
+}
+
 // Member is a daemon of the fleet as Redis knows it.
 type Member struct {
 	Silent
-	Host   string        // its label
-	Left   bool          // it is gone, and answers for nothing
-	Quiet  time.Duration // since its last sign
-	Signed time.Time     // that; zero if none is known
+	About         // as it told last
+	Host   string // its label
+	Lives  bool   // its sign has not run out; for who knows how long that is
+	Left   bool   // it is gone, and answers for nothing
+	Quiet  time.Duration
+	Signed time.Time // its last sign; zero if none is known. Quiet is since then
 }
 
 // Fleet are the daemons that there are, those that left lately too. Errors: ErrUnavailable.
@@ -63,18 +86,22 @@ func (s *Store) Fleet(ctx context.Context) ([]Member, error) {
 
 // rows reads what is told of these daemons.
 func (s *Store) rows(ctx context.Context, members []Member) error {
-	labels := make([]*redis.StringCmd, len(members))
+	rows := make([]*redis.SliceCmd, len(members))
 	_, err := s.c.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, m := range members {
-			labels[i] = p.HGet(ctx, s.Keys.Host(m.ID), "label")
+			rows[i] = p.HMGet(ctx, s.Keys.Host(m.ID), "label", "row")
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, redis.Nil) {
+	if err != nil {
 		return Unavailable(err)
 	}
-	for i, label := range labels {
-		members[i].Host = label.Val()
+	for i, row := range rows {
+		text := textsOf(row.Val())
+		members[i].Host = text[0]
+		if err := json.Unmarshal([]byte(text[1]), &members[i].About); err != nil { // it told nothing, or in another form
+			members[i].About = About{}
+		}
 	}
 	return nil
 }

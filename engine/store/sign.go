@@ -31,6 +31,7 @@ type Sign struct {
 	Daemon
 	PID    int
 	Life   time.Duration
+	Row    string   // what it tells of itself, an About as JSON, or "" if it told that last
 	At     string   // when this run last signed, ms of Redis' clock, or ""
 	Former []string // runs of this daemon before this one
 	Over   Signed   // another's sign that is not renewed any more, or zero
@@ -66,7 +67,7 @@ func (s *Store) Sign(ctx context.Context, g Sign) (a Answer, rival *Signed, err 
 		over = g.Over.Run + " " + g.Over.At
 	}
 	v, err := signScript.Run(ctx, s.c.Redis, []string{s.Keys.Signs(), s.Keys.Left(), s.Keys.turns(), s.Keys.Host(g.ID)},
-		g.ID, g.Run, g.Host, g.PID, "", g.At, set(g.Former), over, g.Channels,
+		g.ID, g.Run, g.Host, g.PID, g.Row, g.At, set(g.Former), over, g.Channels,
 		g.Life.Milliseconds(), g.Late.Milliseconds(), g.Most, g.Turn.Milliseconds()).Slice()
 	if err != nil {
 		return a, nil, Unavailable(err)

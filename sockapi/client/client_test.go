@@ -83,6 +83,7 @@ func TestRequests(t *testing.T) {
 		"GET /v1/tickets/a/t/history ":  func() error { _, err := c.History(ctx, "a", "t"); return err },
 		"GET /v1/outbox/a%20b/t ":       func() error { _, err := c.OutboxTicket(ctx, "a b", "t"); return err },
 		"GET /v1/outbox?status=parked ": func() error { _, err := c.Outbox(ctx, "parked"); return err },
+		"GET /v1/hosts ":                func() error { _, err := c.Hosts(ctx); return err },
 		"GET /v1/status ":               func() error { _, err := c.Status(ctx); return err },
 		"GET /v1/tickets?asset=a%26b&limit=5 ": func() error {
 			_, err := c.Tickets(ctx, TicketQuery{Asset: "a&b", Limit: 5})
