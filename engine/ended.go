@@ -52,8 +52,7 @@ func (x *ended) revive() *claim {
 	if x.reason == ReasonReleased {
 		c.status = Released
 	}
-	c.size.Store(-1)
-	return c
+	return c // of size 0: what it is answered with weighs itself
 }
 
 // agentName is who writes, as it stands in Redis.
