@@ -10,35 +10,36 @@
 -- Reply 0
 
 local WHERE = KEYS[1]
+local PART = string.sub(WHERE, 1, -#'where' - 1)
 local LIFE, MOST, FINISHED, NOTIFYING = unpack(ARGV, 1, 4)
 local MARKS = {f = 'failed', h = 'high_risk'}
 
-local function set(name)
-  return string.sub(WHERE, 1, -#'where' - 1) .. name
-end
-
 -- stood is in which state's set a member is, and its marks, if it is in any.
 local function stood(member)
-  return string.match(redis.call('HGET', WHERE, member) or FINISHED .. ' ', '^(%S+) (%S*)$')
+  local is = redis.call('HGET', WHERE, member)
+  if is then
+    return string.match(is, '^(%S+) (%S*)$')
+  end
+  return FINISHED, ''
 end
 
 local function leave(member, state, marks)
-  redis.call('ZREM', set(state), member)
+  redis.call('ZREM', PART .. state, member)
   for mark in string.gmatch(marks, '.') do
-    redis.call('ZREM', set(MARKS[mark]), member)
+    redis.call('ZREM', PART .. MARKS[mark], member)
   end
 end
 
 local changed = {}
 local function enter(name, score, member)
-  redis.call('ZADD', set(name), score, member)
+  redis.call('ZADD', PART .. name, score, member)
   changed[name] = true
 end
 
 for i = 5, #ARGV, 5 do
   local member, state, score, marks, wrong = unpack(ARGV, i, i + 4)
   local was, had = stood(member)
-  local at = tonumber(redis.call('ZSCORE', set(MARKS[string.sub(had, 1, 1)] or was), member) or 0)
+  local at = tonumber(redis.call('ZSCORE', PART .. (MARKS[string.sub(had, 1, 1)] or was), member) or 0)
   if at <= tonumber(score) or at <= tonumber(wrong) then
     if was ~= state or had ~= marks then
       if at > 0 then
@@ -64,9 +65,9 @@ local t = redis.call('TIME')
 local gone = string.format('(%.0f', t[1] * 1000 - LIFE)
 redis.call('PEXPIRE', WHERE, LIFE)
 for name in pairs(changed) do
-  redis.call('PEXPIRE', set(name), LIFE)
+  redis.call('PEXPIRE', PART .. name, LIFE)
   if name ~= NOTIFYING then
-    for _, member in ipairs(redis.call('ZRANGEBYSCORE', set(name), '-inf', gone, 'LIMIT', 0, 100)) do
+    for _, member in ipairs(redis.call('ZRANGEBYSCORE', PART .. name, '-inf', gone, 'LIMIT', 0, 100)) do
       local was, had = stood(member)
       if was ~= NOTIFYING then
         leave(member, was, had)
@@ -76,6 +77,6 @@ for name in pairs(changed) do
   end
 end
 if MOST ~= '' and changed[FINISHED] then
-  redis.call('ZREMRANGEBYRANK', set(FINISHED), 0, -MOST - 1)
+  redis.call('ZREMRANGEBYRANK', PART .. FINISHED, 0, -MOST - 1)
 end
 return 0
