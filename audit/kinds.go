@@ -35,7 +35,8 @@ const (
 	Retried   Kind = "retried"
 	Discarded Kind = "discarded"
 	Settled   Kind = "settled"
-	Tested    Kind = "tested" // an administrator sent a test message
+	Tested    Kind = "tested"  // an administrator sent a test message
+	Retired   Kind = "retired" // and had a host leave that is gone for good
 )
 
 // The kinds that are the daemon's own.
@@ -83,6 +84,7 @@ var meanings = map[Kind]meaning{
 	Discarded: {"e8a12e1d9a74a1184a28a030d8254451", journal.PriNotice, "$ticket: $agent gives the notification on $channel up$why"},
 	Settled:   {"5b9ea894cdc3ef7a66ac83102fffc250", journal.PriNotice, "$ticket: $agent says that the notification did arrive on $channel$why"},
 	Tested:    {"051c8d8bc2683c1524f5643d21fc3749", journal.PriNotice, "$agent sends a test message on $channel$why"},
+	Retired:   {"7d0f2c6b1a9e4f35b8c4e0a6d95b3f18", journal.PriWarning, "$agent has a host leave that is gone for good$why"},
 
 	Started:        {"623aba5874d8ef8cef34ba05005ff6ae", journal.PriNotice, "the daemon is started$why"},
 	Stopped:        {"db24843535902fcde4eb1505317bb82d", journal.PriNotice, "the daemon is stopped"},

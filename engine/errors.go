@@ -21,6 +21,9 @@ var (
 	ErrContentConflict = errors.New("the notification is accepted with another content")
 	ErrFlowMismatch    = errors.New("the ticket follows another flow")
 	ErrTooManyClaims   = errors.New("too many claims for this user")
+	ErrHostNotFound    = errors.New("no such host")
+	ErrHostAlive       = errors.New("the host is alive")
+	ErrHostUnsure      = fmt.Errorf("%w, as far as this daemon can tell", ErrHostAlive)
 	ErrDraining        = errors.New("the daemon is stopping")
 )
 

@@ -172,6 +172,7 @@ func TestAdminCallsAreForbiddenToOthers(t *testing.T) {
 		{"POST", "/v1/outbox/x/t/discard", `{"reason":"r"}`},
 		{"POST", "/v1/outbox/x/t/settle", `{"reason":"r"}`},
 		{"POST", "/v1/channels/ops/test", ""},
+		{"POST", "/v1/hosts/x/retire", `{"reason":"r"}`},
 		{"DELETE", "/v1/claims/none?force=true", ""},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), c.method, "http://picket"+c.path, http.NoBody)

@@ -51,7 +51,7 @@ func TestG12_EveryRefusedCallThatWritesIsRecorded(t *testing.T) {
 		"step": `{"step":"online","state":"ASSET_ONLINE"}`, "fail": `{"step":"online","error":"e"}`,
 		"notify": `{"title":"t","text":"x","severity":"low"}`,
 	}
-	fill := strings.NewReplacer("{id}", got.Claim.ID, "{asset}", "a", "{task}", "t", "{name}", "ops")
+	fill := strings.NewReplacer("{id}", got.Claim.ID, "{asset}", "a", "{task}", "t", "{name}", "ops", "{host}", "h")
 	one := func(r route, code client.Code, uid string) {
 		t.Helper()
 		told := h.audit.take()

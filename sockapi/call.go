@@ -143,5 +143,6 @@ type params struct {
 	id      string // of a claim
 	channel string // its name
 	digest  string // of a list
+	host    string // the identity of its daemon
 	ticket  store.TicketID
 }

@@ -48,6 +48,7 @@ type Engine interface {
 	Discard(ctx context.Context, r delivery.Resolution) (store.Ticket, error)
 	Settle(ctx context.Context, r delivery.Resolution) (store.Ticket, error)
 	Fleet(ctx context.Context) ([]store.Member, error)
+	Retire(ctx context.Context, id, by, reason string) (store.Member, delivery.Retired, error)
 }
 
 // Outbox is what the API needs of *outbox.Store.

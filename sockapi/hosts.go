@@ -101,3 +101,10 @@ func differences(hosts []client.Host) {
 		}
 	}
 }
+
+func postRetire(c *call, _ noInput, b client.ReasonRequest) (answer, error) {
+	m, r, err := c.api.Engine.Retire(c.request.Context(), c.host, c.by(), b.Reason)
+	host := wireHost(m)
+	host.Warnings = c.visible(host.Warnings)
+	return answer{status: http.StatusOK, body: &client.RetireResponse{Host: host, Taken: r.Taken, Offered: r.Offered}}, err
+}

@@ -133,6 +133,7 @@ func TestOpenAPIHasTheFields(t *testing.T) {
 		client.Member{},
 		client.Host{},
 		client.HostList{},
+		client.RetireResponse{},
 	} {
 		typ := reflect.TypeOf(v)
 		schema, found := d.Components.Schemas[typ.Name()]

@@ -102,6 +102,8 @@ var situations = []struct {
 	{engine.ErrTooManyClaims, client.TooManyClaims, "this user holds as many claims as max_per_uid allows; release some first"},
 	{store.ErrUnavailable, client.StoreUnavailable, "Redis is not reachable or cannot be used; try again later"},
 	{outbox.ErrUnavailable, client.OutboxUnavailable, "this host's outbox cannot be written, so no notification is accepted; see /readyz?verbose"},
+	{engine.ErrHostNotFound, client.HostNotFound, "Redis knows no such host; GET /v1/hosts, or picket host ls, lists them with their ids"},
+	{engine.ErrHostAlive, client.HostAlive, "the host signed less than 35 s ago, or this daemon has watched the others for less than 30 s without a break and cannot tell: stop the host's daemon first, and try again then"},
 	{engine.ErrDraining, client.Draining, "the daemon is stopping; call again on a new connection"},
 }
 

@@ -123,6 +123,8 @@ func (p *params) set(name, value string) (err error) {
 		if p.digest = value; !digestForm.MatchString(value) {
 			wrong.add("path.digest", "must be 64 hexadecimal digits, the letters small")
 		}
+	case "{host}":
+		p.host = value
 	case "{name}":
 		p.channel = value
 	default:

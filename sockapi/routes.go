@@ -199,6 +199,13 @@ var routes = []route{
 		refusals: codes{client.StoreUnavailable},
 	},
 	{
+		method: "POST", path: "/v1/hosts/{host}/retire", id: "retire", access: adminOnly,
+		summary:  "Have a host leave that is gone for good: what it answered for is taken over, or offered to the others.",
+		handler:  handle(postRetire),
+		answers:  answers200(client.RetireResponse{}),
+		refusals: codes{client.HostNotFound, client.HostAlive, client.StoreUnavailable},
+	},
+	{
 		method: "GET", path: "/v1/status", id: "status", access: anyone, list: true,
 		summary: "Read what this daemon is and does.",
 		handler: handle(getStatus),

@@ -10,6 +10,7 @@
 //	Heed               heed.go       brings what was decided elsewhere into this outbox
 //	Sweep              sweep.go      goes through the tickets that this daemon answers for (answer.go)
 //	take over          takeover.go   goes through those of daemons that are gone, and of those who offer them
+//	Retire             retire.go     goes through those of a daemon that is gone for good
 //	Walk               walk.go       finds what a failover or an expiry left, once an hour in the fleet
 //	Discard, Settle    decide.go     what administrators say; Retry in retry.go; what Redis lost in lost.go
 package delivery

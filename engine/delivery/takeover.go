@@ -141,15 +141,21 @@ func (c *Courier) passOn(ctx context.Context, id store.TicketID, in outbox.Inten
 // no room. First the hint, as in inherit. The own hint stays for as long as the outbox has
 // something of it.
 func (c *Courier) offer(ctx context.Context, id store.TicketID, intent string) error {
+	err := c.offerOf(ctx, id, intent, c.box.ID(), "offered to the daemons that can deliver it: this one cannot on every channel")
+	if err == nil {
+		c.log.Warn("cannot deliver on every channel that a notification was accepted for; it is offered to other daemons", "ticket", id.String())
+	}
+	return err
+}
+
+// offerOf offers a ticket that a daemon answers for.
+func (c *Courier) offerOf(ctx context.Context, id store.TicketID, intent, from, why string) error {
 	if err := c.store.AddHint(ctx, store.Offered, id.String()); err != nil {
 		return err
 	}
 	if err := c.store.Know(ctx, store.Offered); err != nil {
 		return err
 	}
-	_, err := c.own(ctx, id, intent, c.box.ID(), store.Offered, "offered to the daemons that can deliver it: this one cannot on every channel")
-	if err == nil {
-		c.log.Warn("cannot deliver on every channel that a notification was accepted for; it is offered to other daemons", "ticket", id.String())
-	}
+	_, err := c.own(ctx, id, intent, from, store.Offered, why)
 	return err
 }

@@ -72,19 +72,20 @@ func TestRequests(t *testing.T) {
 			_, err := c.Claim(ctx, ClaimRequest{Asset: "<a>", Task: "t", Heartbeat: "30s", Request: "r"})
 			return err
 		},
-		"GET /v1/claims ":               func() error { _, err := c.Claims(ctx); return err },
-		"GET /v1/claims/x ":             func() error { _, err := c.GetClaim(ctx, "x"); return err },
-		"GET /v1/claims/..%2Fx ":        func() error { _, err := c.GetClaim(ctx, "../x"); return err },
-		"GET /v1/claims/x?wait=1m30s ":  func() error { _, err := c.WatchClaim(ctx, "x", 90*time.Second); return err },
-		"POST /v1/claims/x/heartbeat ":  func() error { _, err := c.Heartbeat(ctx, "x"); return err },
-		"DELETE /v1/claims/x ":          func() error { return c.Release(ctx, "x") },
-		"POST /v1/claims/x/finish {}":   func() error { _, err := c.Finish(ctx, "x", ""); return err },
-		"GET /v1/tickets/a%2F%25b/t ":   func() error { _, err := c.Ticket(ctx, "a/%b", "t"); return err },
-		"GET /v1/tickets/a/t/history ":  func() error { _, err := c.History(ctx, "a", "t"); return err },
-		"GET /v1/outbox/a%20b/t ":       func() error { _, err := c.OutboxTicket(ctx, "a b", "t"); return err },
-		"GET /v1/outbox?status=parked ": func() error { _, err := c.Outbox(ctx, "parked"); return err },
-		"GET /v1/hosts ":                func() error { _, err := c.Hosts(ctx); return err },
-		"GET /v1/status ":               func() error { _, err := c.Status(ctx); return err },
+		"GET /v1/claims ":                        func() error { _, err := c.Claims(ctx); return err },
+		"GET /v1/claims/x ":                      func() error { _, err := c.GetClaim(ctx, "x"); return err },
+		"GET /v1/claims/..%2Fx ":                 func() error { _, err := c.GetClaim(ctx, "../x"); return err },
+		"GET /v1/claims/x?wait=1m30s ":           func() error { _, err := c.WatchClaim(ctx, "x", 90*time.Second); return err },
+		"POST /v1/claims/x/heartbeat ":           func() error { _, err := c.Heartbeat(ctx, "x"); return err },
+		"DELETE /v1/claims/x ":                   func() error { return c.Release(ctx, "x") },
+		"POST /v1/claims/x/finish {}":            func() error { _, err := c.Finish(ctx, "x", ""); return err },
+		"GET /v1/tickets/a%2F%25b/t ":            func() error { _, err := c.Ticket(ctx, "a/%b", "t"); return err },
+		"GET /v1/tickets/a/t/history ":           func() error { _, err := c.History(ctx, "a", "t"); return err },
+		"GET /v1/outbox/a%20b/t ":                func() error { _, err := c.OutboxTicket(ctx, "a b", "t"); return err },
+		"GET /v1/outbox?status=parked ":          func() error { _, err := c.Outbox(ctx, "parked"); return err },
+		`POST /v1/hosts/A/retire {"reason":"r"}`: func() error { _, err := c.Retire(ctx, "A", "r"); return err },
+		"GET /v1/hosts ":                         func() error { _, err := c.Hosts(ctx); return err },
+		"GET /v1/status ":                        func() error { _, err := c.Status(ctx); return err },
 		"GET /v1/tickets?asset=a%26b&limit=5 ": func() error {
 			_, err := c.Tickets(ctx, TicketQuery{Asset: "a&b", Limit: 5})
 			return err

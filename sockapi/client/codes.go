@@ -30,6 +30,8 @@ const (
 	TaskNotFound      Code = "TASK_NOT_FOUND"
 	ClaimNotFound     Code = "CLAIM_NOT_FOUND"
 	IntentNotFound    Code = "INTENT_NOT_FOUND"
+	HostNotFound      Code = "HOST_NOT_FOUND"
+	HostAlive         Code = "HOST_ALIVE"
 	StaleToken        Code = "STALE_TOKEN"
 	ClaimLost         Code = "CLAIM_LOST"
 	IllegalTransition Code = "ILLEGAL_TRANSITION"
@@ -55,11 +57,11 @@ func (c Code) Status() int {
 		return http.StatusUnprocessableEntity
 	case Forbidden:
 		return http.StatusForbidden
-	case NotFound, TicketNotFound, TaskNotFound, ClaimNotFound, IntentNotFound:
+	case NotFound, TicketNotFound, TaskNotFound, ClaimNotFound, IntentNotFound, HostNotFound:
 		return http.StatusNotFound
 	case MethodNotAllowed:
 		return http.StatusMethodNotAllowed
-	case StaleToken, ClaimLost, IllegalTransition, StepConflict, ContentConflict, FlowMismatch:
+	case StaleToken, ClaimLost, IllegalTransition, StepConflict, ContentConflict, FlowMismatch, HostAlive:
 		return http.StatusConflict
 	case BodyTooLarge:
 		return http.StatusRequestEntityTooLarge

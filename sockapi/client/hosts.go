@@ -6,6 +6,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -34,4 +35,16 @@ type Host struct {
 // Hosts lists the daemons of the fleet.
 func (c *Client) Hosts(ctx context.Context) (HostList, error) {
 	return ask[HostList](ctx, c, http.MethodGet, "/v1/hosts", nil)
+}
+
+// RetireResponse answers POST /v1/hosts/{host}/retire.
+type RetireResponse struct {
+	Host    Host `json:"host" doc:"As it was known last. What no other daemon can know is in its outbox alone: receipts that its tickets lack, whose notifications may be sent again under the same key, and accepted notifications whose tickets Redis has lost. Of pending ones that are neither taken nor offered, that may be so."`
+	Taken   int  `json:"taken" doc:"Tickets that it answered for, and this daemon does now, or that were done."`
+	Offered int  `json:"offered" doc:"Those that this daemon cannot deliver on every channel: they are offered to the others."`
+}
+
+// Retire has a host leave that is gone for good. It is an admin call.
+func (c *Client) Retire(ctx context.Context, id, reason string) (RetireResponse, error) {
+	return ask[RetireResponse](ctx, c, http.MethodPost, "/v1/hosts/"+url.PathEscape(id)+"/retire", ReasonRequest{reason})
 }

@@ -36,7 +36,7 @@ const (
 func codeExit(code client.Code) int {
 	switch code {
 	case client.BadRequest, client.Invalid, client.InvalidAsset, client.InvalidTask, client.UnknownFlow, client.UnknownStep, client.UnknownChannel,
-		client.IllegalTransition, client.StepConflict, client.ContentConflict, client.FlowMismatch, client.BodyTooLarge:
+		client.IllegalTransition, client.StepConflict, client.ContentConflict, client.FlowMismatch, client.HostAlive, client.BodyTooLarge:
 		return exitData
 	case client.ClaimNotFound, client.ClaimLost, client.StaleToken:
 		return exitLost

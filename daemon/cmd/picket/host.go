@@ -4,10 +4,14 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
 	"io"
 	"strconv"
 
 	"github.com/urfave/cli/v2"
+
+	"github.com/picketd/picket/agent/plain"
 )
 
 func hostCommand() *cli.Command {
@@ -22,6 +26,15 @@ func hostCommand() *cli.Command {
 					"listed for a day.",
 				Flags:  jsonFlags(),
 				Action: hostLs,
+			},
+			{
+				Name:      "retire",
+				Usage:     "have a host leave that is gone for good; for administrators",
+				ArgsUsage: "ID",
+				Description: "It is refused while the host is alive. What it answered for is taken over by this host, or offered to the others. If the " +
+					"host comes back, it signs anew and goes on.",
+				Flags:  jsonFlags(reasonFlag()),
+				Action: hostRetire,
 			},
 		},
 	}
@@ -41,5 +54,16 @@ func hostLs(c *cli.Context) error {
 		}
 		hosts.print(w)
 		section(w, warnings)
+	})
+}
+
+func hostRetire(c *cli.Context) error {
+	r, err := connect(c).Retire(c.Context, arguments(c)[0], c.String("reason"))
+	return answer(c, r, err, func(w io.Writer) {
+		fmt.Fprintf(w, "%s is retired: %s taken over or done, %s offered to the other hosts\n", clean(cmp.Or(r.Host.Host, r.Host.ID)),
+			plain.Count(r.Taken, "ticket", "tickets"), plain.Count(r.Offered, "ticket", "tickets"))
+		fmt.Fprintf(w, "when it last told of itself, %s pending in its outbox. Its outbox alone may still hold receipts that tickets lack, whose "+
+			"notifications may be sent again under the same key, and notifications whose tickets Redis has lost\n",
+			plain.Count(r.Host.Pending, "notification was", "notifications were"))
 	})
 }
