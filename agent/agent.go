@@ -31,6 +31,8 @@ type Options struct {
 	Again     bool          // try at once what has failed often, too. Defaults to leaving it alone for an hour
 	MaxHold   time.Duration // the longest life of a claim. Defaults to what the steps' time-outs and retries can take, or the daemon's
 
+	Follow bool // ask again and again how far a list is over all hosts, for Counts. Defaults to once
+
 	Log    *slog.Logger // Defaults to slog's
 	Report func(Result) // is told what became of each asset, one at a time. Defaults to nobody
 

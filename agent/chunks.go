@@ -220,13 +220,3 @@ func (r *listRun) close(c *chunk, last Result) {
 		r.settled = append(r.settled, c)
 	}
 }
-
-// note has it noted how many assets are worked on under the task. It is for whoever watches.
-func (a *Agent) note(ctx context.Context, list *assets.List) {
-	if list.Len() > 1 {
-		_ = lease.Call(ctx, func(ctx context.Context) error {
-			_, err := a.client.NoteList(ctx, a.options.Task, list.Digest(), list.Len())
-			return err
-		})
-	}
-}

@@ -24,6 +24,8 @@ type Counts struct {
 	Stopped  int `json:"stopped"`
 	HighRisk int `json:"high_risk"`
 
+	Whole *Whole `json:"-"` // of the list, over all hosts; nil: nobody can tell
+
 	Began  time.Time `json:"-"`
 	Ending bool      `json:"-"` // nothing more is begun
 
@@ -50,10 +52,19 @@ func (c *Counts) add(r Result, n int) {
 }
 
 // Line sums up a run that goes on, in at most so many columns if that is more than none. Where there is no room, what matters
-// least is left out: what was done before, what counts nothing, what runs, and what others hold.
+// least is left out: what was done before, what counts nothing, what runs, and what others hold. What is done, failed and at high risk is
+// that of all hosts, if it is known, and so is how long it takes yet.
 func (c Counts) Line(now time.Time, most int) string {
+	here, perMinute := c.Done-c.Before, 0.0
+	if w := c.Whole; w != nil {
+		c.Done, c.Failed, c.HighRisk = min(max(c.Done, w.Done), c.Total), max(c.Failed, w.Failed), max(c.HighRisk, w.HighRisk)
+		perMinute = w.PerMinute
+	}
 	parts := []segment{{fmt.Sprintf("%d of %d done", c.Done, c.Total), 0}}
-	if c.Before > 0 {
+	switch {
+	case c.Whole != nil && here < c.Done:
+		parts = append(parts, segment{fmt.Sprintf(" (%d here)", here), 4})
+	case c.Before > 0:
 		parts = append(parts, segment{fmt.Sprintf(" (%d before)", c.Before), 4})
 	}
 	for _, k := range []struct {
@@ -73,7 +84,11 @@ func (c Counts) Line(now time.Time, most int) string {
 	switch worked := settled - c.Before; {
 	case c.Away != "":
 		parts = slices.Insert(parts, 0, segment{sinceWhen(c.Away, c.AwaySince) + ": ", 0})
-	case worked > 0 && settled < c.Total && !c.Ending:
+	case settled >= c.Total || c.Ending:
+	case perMinute > 0:
+		left := time.Duration(float64(c.Total-settled) / perMinute * float64(time.Minute))
+		parts = append(parts, segment{", about " + plain.About(left) + " left", 0})
+	case worked > 0:
 		left := now.Sub(c.Began) / time.Duration(worked) * time.Duration(c.Total-settled)
 		parts = append(parts, segment{", about " + plain.About(left) + " left", 0})
 	}
@@ -104,7 +119,11 @@ func join(parts []segment, rank int) string {
 
 func (c Counts) done() string {
 	done := fmt.Sprintf("%d of %d done", c.Done, c.Total)
-	if c.Before > 0 {
+	switch {
+	case c.Before == 0:
+	case c.Whole != nil && c.Before > c.Whole.Before: // the rest of it was done since by others
+		done += fmt.Sprintf(" (%d here, %d on other hosts, %d before)", c.Done-c.Before, c.Before-c.Whole.Before, c.Whole.Before)
+	default:
 		done += fmt.Sprintf(" (%d before)", c.Before)
 	}
 	return done

@@ -52,3 +52,27 @@ func TestProgressKeepsWhatMattersOnEightyColumns(t *testing.T) {
 		t.Errorf("with nothing to tell of the others: %s", got)
 	}
 }
+
+// TestProgressIsThatOfAllHosts: what is done, and how long it takes yet, and at the end who did what.
+func TestProgressIsThatOfAllHosts(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	now := began.Add(time.Minute)
+	c := Counts{Total: 1000, Done: 300, Before: 200, Running: 4, HighRisk: 2, Began: began, Whole: &Whole{Before: 50, Done: 500, Failed: 20, HighRisk: 7, PerMinute: 240}}
+	if got, want := c.Line(now, 0), "500 of 1000 done (100 here), 4 running, 0 held elsewhere, 20 failed, 7 high risk, about 2m left"; got != want {
+		t.Errorf("it shows %s", got)
+	}
+	// What this host knows is not older than what it was told.
+	c.Whole = &Whole{Before: 50, Done: 250, HighRisk: 1}
+	if got, want := c.Line(now, 0), "300 of 1000 done (100 here), 4 running, 0 held elsewhere, 0 failed, 2 high risk, about 7m left"; got != want {
+		t.Errorf("it shows %s", got)
+	}
+	c.Done, c.Before = 1000, 800
+	if got, want := c.Sentence(now), "1000 of 1000 done (200 here, 750 on other hosts, 50 before), 2 at high risk, 0 failed, in 1m"; got != want {
+		t.Errorf("it says %s", got)
+	}
+	c.Whole.Before = 800
+	if got, want := c.Sentence(now), "1000 of 1000 done (800 before), 2 at high risk, 0 failed, in 1m"; got != want {
+		t.Errorf("it says %s", got)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/picketd/picket/agent/again"
@@ -41,6 +42,7 @@ type listRun struct {
 	refused  error     // why no asset can be claimed
 	results  chan attempted
 	looks    chan look
+	wholes   chan Whole
 }
 
 // illness is something wrong with this host. While it lasts, one asset at a time is tried, after a pause, to see whether it has passed.
@@ -56,7 +58,7 @@ type illness struct {
 // ended at once. It returns when everything is settled, given up or stopped, with Held and Stopped as what is left. The bad
 // lines of the list are reported first and count as failed. The error is a refusal that every asset would get.
 func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, list *assets.List) (Counts, error) {
-	r := &listRun{a: a, list: list, results: make(chan attempted), looks: make(chan look), memory: newMemory(list), progress: time.Now()}
+	r := &listRun{a: a, list: list, results: make(chan attempted), looks: make(chan look), wholes: make(chan Whole), memory: newMemory(list), progress: time.Now()}
 	bad := len(list.Bad) + list.MoreBad
 	r.counts = Counts{Total: list.Len() + bad, Failed: bad, Began: time.Now()}
 	for _, b := range list.Bad {
@@ -66,12 +68,15 @@ func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, list *assets.
 		a.options.Log.Error("more lines of the list are no assets than are told one by one", "lines", list.MoreBad)
 	}
 	r.todo = rand.Perm((list.Len() + chunkSize - 1) / chunkSize)
-	noted := make(chan struct{})
-	go func() {
-		defer close(noted)
-		a.note(ctx, list)
+	following, unfollow := context.WithCancel(ctx)
+	var followed sync.WaitGroup
+	if list.Len() > 1 {
+		followed.Go(func() { a.watchList(following, list, r.wholes) })
+	}
+	defer func() {
+		unfollow()
+		followed.Wait()
 	}()
-	defer func() { <-noted }()
 	stop := stopping
 	for stopped := false; ; {
 		overdue := r.overdue()
@@ -96,6 +101,8 @@ func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, list *assets.
 			stopped = stopped || r.refused != nil
 		case seen := <-r.looks:
 			r.see(seen)
+		case w := <-r.wholes:
+			r.counts.Whole = &w
 		case <-timer.C:
 		case <-a.outage.changed:
 		case <-stop:

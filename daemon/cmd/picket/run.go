@@ -27,7 +27,7 @@ func runCommand() *cli.Command {
 		Description: "With --assets and --task a list is worked on instead, one asset a line, several at a time. What is done is\n" +
 			"skipped, what another host has is tried later: the same list on several hosts shares the work, and what a killed\n" +
 			"host had is resumed by the others. INT, TERM or HUP ends gently, after the steps that run; a second one at once.\n\n" +
-			"On a terminal there is a line of progress, otherwise (or with --json) a JSON object a line for each asset.\n\n" +
+			"On a terminal there is a line of progress, that of the list over all hosts, otherwise (or with --json) a JSON object a line for each asset.\n\n" +
 			"At the end people see who is at high risk, and what failed or is left, by reason. What was done before is counted only.\n" +
 			"A step that has failed often on whatever hosts is left alone for an hour, or until --again.\n\n" +
 			"Exit codes: 0 all done; 1 some failed; 69 the daemon or Redis was away at the end; 75 some are held elsewhere, or not\n" +
@@ -192,7 +192,7 @@ func runAssets(c *cli.Context, config agent.Config, list assets.List, task strin
 		Client: connect(c), Socket: socket, Task: task,
 		Parallel: c.Int("parallel"), GiveUp: durationOf(c, "give-up"),
 		Again: c.Bool("again"), Heartbeat: durationOf(c, "heartbeat"), MaxHold: durationOf(c, "max-hold"),
-		Log: out.logger(), Report: out.report, ReportAll: out.reportAll, Counts: out.counts,
+		Follow: out.progress != nil, Log: out.logger(), Report: out.report, ReportAll: out.reportAll, Counts: out.counts,
 	}
 	var counts agent.Counts
 	a, err := agent.New(ctx, config, options)

@@ -5,7 +5,9 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -119,5 +121,44 @@ func TestAListUnderWayIsGoneOverAgain(t *testing.T) {
 	ticket, err := cl.Ticket(t.Context(), "web-02", "w48")
 	if err != nil || ticket.State != client.StateFinished || ticket.Run != 2 || !strings.Contains(r.log.String(), "picket: 3 of 3 done") || len(r.results(t)) != 4 {
 		t.Errorf("the ticket is %s, %v; it says %s, %s", asJSON(t, ticket), err, &r.out, &r.log)
+	}
+}
+
+// TestTheProgressOfAListIsThatOfAllHosts: on one, which does nothing, there is to be seen what another does.
+func TestTheProgressOfAListIsThatOfAllHosts(t *testing.T) {
+	t.Parallel()
+	hosts := startHosts(t, "", "scan-01", "scan-02")
+	s := newScanners(t, saysOnline, `[ "$PICKET_SOCKET" != `+hosts[0].socket+` ] || while ! [ -e "$0.go" ]; do sleep 0.05; done; echo '{"findings": []}'`)
+	list := filepath.Join(s.dir, "list")
+	if err := os.WriteFile(list, []byte("web-01\nweb-02\nweb-03\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	person, programs := openTerminal(t)
+	cmd := exec.Command("picket", "run", "--config", s.dir+"/agent.toml", "--socket", hosts[0].socket, "--parallel", "1", "--assets", list, "--task", "w48")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = programs, programs, programs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	_ = programs.Close()
+	var seen output
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		_, _ = io.Copy(&seen, person)
+	}()
+	eventually(t, "an asset is worked on", func() bool { return len(s.calls("vuln")) == 1 })
+	s.start(t, hosts[1], "--assets", list, "--task", "w48", "--give-up", "1s").wait(t, exitTempFail)
+	eventually(t, "the other's work is seen", func() bool { return strings.Contains(seen.String(), "2 of 3 done (0 here), 1 running") })
+	if err := os.WriteFile(filepath.Join(s.dir, "vuln.go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	<-read
+	_ = person.Close()
+	if want := "picket: 3 of 3 done ("; !strings.Contains(seen.String(), want) {
+		t.Errorf("it shows %q, without %q", &seen, want)
 	}
 }

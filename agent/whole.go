@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/picketd/picket/agent/assets"
+	"github.com/picketd/picket/agent/lease"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// Whole is how far a list is, over all hosts. It may lag by some seconds.
+type Whole struct {
+	Before    int     // was done when this run began
+	Done      int     // as an asset of this run is: its notification may be under way
+	Failed    int     // has a failure
+	HighRisk  int     // of all tickets
+	PerMinute float64 // became terminal lately
+}
+
+// watchList notes how many assets are worked on under the task, and tells how far they are: once, and with Follow again and again. It
+// tells nothing of a list that shares its task with others, as nobody knows which assets are whose.
+func (a *Agent) watchList(ctx context.Context, list *assets.List, wholes chan<- Whole) {
+	before, digest := -1, list.Digest()
+	for {
+		var got client.TaskBody
+		err := a.call(ctx, func(ctx context.Context) (err error) {
+			if before < 0 {
+				_, err = a.client.NoteList(ctx, a.options.Task, digest, list.Len())
+			}
+			if err == nil {
+				got, err = a.client.Task(ctx, a.options.Task)
+			}
+			return err
+		})
+		if err != nil && !lease.Transient(err) {
+			return // a daemon that knows no lists, or nobody waits for it any more
+		}
+		if t := got.Task; err == nil && !got.Incomplete && t.Lists == 1 && t.Total == int64(list.Len()) {
+			w := Whole{
+				Done:   int(t.States[client.StateFinished] + t.States[client.StateNotifying] + t.States[client.StateNotified]),
+				Failed: int(t.Failed), HighRisk: int(t.HighRisk), PerMinute: t.PerMinute,
+			}
+			if before < 0 {
+				before = w.Done
+			}
+			w.Before = before
+			select {
+			case wholes <- w:
+			case <-ctx.Done():
+			}
+		}
+		if err == nil && !a.options.Follow {
+			return
+		}
+		select {
+		case <-time.After(followPause + rand.N(followPause)):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// followPause is the least time from one question to the next; chance adds as much at most.
+const followPause = 2 * time.Second
