@@ -9,9 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -132,15 +130,7 @@ func (j *job) command(ctx context.Context, c *command, okExit []int, limit int64
 	}
 	in := invocation{
 		argv: argv, stdin: ticket, okExit: okExit, limit: limit, consume: consume,
-		env: append(os.Environ(),
-			"PICKET_SOCKET="+j.a.options.Socket,
-			"PICKET_CLAIM="+j.claim.ID,
-			"PICKET_TOKEN="+strconv.FormatInt(j.claim.Token, 10),
-			"PICKET_ASSET="+j.claim.Asset,
-			"PICKET_TASK="+j.claim.Task,
-			"PICKET_TICKET="+j.ticket.ID,
-			"PICKET_STATE="+j.ticket.State,
-		),
+		env:    lease.Environment(j.a.options.Socket, j.claim, j.ticket),
 		stderr: func(line string) { j.log.Info(line, "program", argv[0]) },
 	}
 	return in.run(ctx)

@@ -26,7 +26,7 @@ func (n *Notifier) loop() {
 	defer timer.Stop()
 	for {
 		select {
-		case <-n.quit:
+		case <-n.quit.Done():
 			return
 		case <-n.box.Changed():
 			n.scan()
@@ -80,7 +80,7 @@ func (n *Notifier) scan() {
 	// Every look reads past what is in memory, so with much of that the looks come further apart.
 	if pause := time.Duration(n.inHand()) * readCost; pause > time.Millisecond {
 		select {
-		case <-n.quit:
+		case <-n.quit.Done():
 		case <-time.After(pause):
 		}
 	}

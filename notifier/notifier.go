@@ -92,22 +92,16 @@ type Notifier struct {
 	under map[errand]struct{} // looked at by one job at a time
 	wake  time.Time           // when to look into the outbox next; zero: unknown
 
-	sooner  chan struct{} // signalled (capacity 1) when wake came nearer
-	quit    chan struct{} // closed by Stop: no new attempt
+	sooner  chan struct{}   // signalled (capacity 1) when wake came nearer
+	quit    context.Context // ended by Stop: no new attempt
+	end     context.CancelFunc
 	done    chan struct{} // closed when the loop and all its workers have ended
 	workers sync.WaitGroup
 	ctx     context.Context // of what is in flight; cancelled when Stop's time is up
 	cut     context.CancelCauseFunc
 }
 
-func (n *Notifier) stopping() bool {
-	select {
-	case <-n.quit:
-		return true
-	default:
-		return false
-	}
-}
+func (n *Notifier) stopping() bool { return n.quit.Err() != nil }
 
 // warn logs a trouble; what must be one of a few constant sentences.
 func (n *Notifier) warn(level slog.Level, what string, attrs ...slog.Attr) {
@@ -171,7 +165,7 @@ func (n *Notifier) sleep(d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
-	case <-n.quit:
+	case <-n.quit.Done():
 	case <-t.C:
 	}
 }

@@ -92,7 +92,7 @@ func TestStopLetsWhatIsInFlightEnd(t *testing.T) {
 		defer close(stopped)
 		w.stop()
 	}()
-	<-w.quit
+	<-w.quit.Done()
 	w.put("w49", "ops")
 	close(end)
 	<-stopped

@@ -48,7 +48,6 @@ func New(c Config) (*Notifier, error) {
 		memos:  map[key]memo{},
 		under:  map[errand]struct{}{},
 		sooner: make(chan struct{}, 1),
-		quit:   make(chan struct{}),
 		done:   make(chan struct{}),
 	}
 	env := channel.Env{Files: c.Files, Version: c.Version, Output: c.Output, Logger: c.Logger}
@@ -64,6 +63,7 @@ func New(c Config) (*Notifier, error) {
 		n.lanes[cc.Name] = &lane{gate: n.gates[cc.Name], most: ch.Workers, turns: newTurns()}
 	}
 	n.metrics = newMetrics(c.Registry, slices.Collect(maps.Keys(n.gates)))
+	n.quit, n.end = context.WithCancel(context.Background())
 	n.ctx, n.cut = context.WithCancelCause(context.Background())
 	return n, nil
 }
@@ -89,7 +89,7 @@ func (n *Notifier) Stop(ctx context.Context) error {
 	n.mu.Lock()
 	if !n.ended {
 		n.ended = true
-		close(n.quit)
+		n.end()
 		if !n.begun {
 			close(n.done)
 		}

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"strconv"
 	"time"
 
 	"github.com/picketd/picket/sockapi/client"
@@ -95,3 +97,17 @@ type LostError struct {
 
 // Error says why.
 func (e *LostError) Error() string { return fmt.Sprintf("the claim was lost (%s)", e.Reason) }
+
+// Environment is this process' own with what a command needs to work on a claim of a ticket: the socket's path, absolute, and who
+// it is.
+func Environment(socket string, c client.Claim, t client.Ticket) []string {
+	return append(os.Environ(),
+		"PICKET_SOCKET="+socket,
+		"PICKET_CLAIM="+c.ID,
+		"PICKET_TOKEN="+strconv.FormatInt(c.Token, 10),
+		"PICKET_ASSET="+c.Asset,
+		"PICKET_TASK="+c.Task,
+		"PICKET_TICKET="+t.ID,
+		"PICKET_STATE="+t.State,
+	)
+}

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,15 +56,16 @@ func showAudit(c *cli.Context) error {
 		fmt.Fprintf(c.App.ErrWriter, "picket: passed over a record, %s\n", clean(err.Error()))
 	})
 	records := reader.Journal(ctx, &filter, c.Bool("follow"))
-	if name := c.String("file"); name == "-" {
-		records = reader.Lines(c.App.Reader, "standard input")
-	} else if name != "" {
-		f, err := os.Open(name)
+	if name := c.String("file"); name != "" {
+		in, err := openInput(c, name, " the records")
 		if err != nil {
-			return exitf(exitData, "cannot read the records: %v", err)
+			return err
 		}
-		defer f.Close()
-		records = reader.Lines(f, name)
+		defer in.Close()
+		if name == "-" {
+			name = "standard input"
+		}
+		records = reader.Lines(in, name)
 	}
 	read := func(each func(*audit.Record) error) error {
 		defer tellStrangers(c.App.ErrWriter, reader)

@@ -12,11 +12,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/picketd/picket/agent/lease"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -138,15 +138,7 @@ func environment(socket string, cl client.Claim, t client.Ticket) ([]string, err
 	if err != nil {
 		return nil, fmt.Errorf("cannot tell the socket's path: %w", err)
 	}
-	return append(os.Environ(),
-		"PICKET_SOCKET="+socket,
-		"PICKET_CLAIM="+cl.ID,
-		"PICKET_TOKEN="+strconv.FormatInt(cl.Token, 10),
-		"PICKET_ASSET="+cl.Asset,
-		"PICKET_TASK="+cl.Task,
-		"PICKET_TICKET="+t.ID,
-		"PICKET_STATE="+t.State,
-	), nil
+	return lease.Environment(socket, cl, t), nil
 }
 
 // release lets go of the claim, on a context of its own.

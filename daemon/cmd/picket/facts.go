@@ -68,17 +68,25 @@ func quote(s string) string {
 	return string(b)
 }
 
+// openInput opens a file, or standard input for -. what it is stands in the error.
+func openInput(c *cli.Context, name, what string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(c.App.Reader), nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, exitf(exitData, "cannot read%s: %v", what, err)
+	}
+	return f, nil
+}
+
 // readFile reads a file, or standard input for -, of at most limit bytes.
 func readFile(c *cli.Context, name string, limit int64) ([]byte, error) {
-	in := c.App.Reader
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return nil, exitf(exitData, "cannot read: %v", err)
-		}
-		defer f.Close()
-		in = f
+	in, err := openInput(c, name, "")
+	if err != nil {
+		return nil, err
 	}
+	defer in.Close()
 	b, err := io.ReadAll(io.LimitReader(in, limit+1))
 	if err != nil {
 		return nil, exitf(exitData, "cannot read %s: %v", name, err)

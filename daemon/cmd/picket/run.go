@@ -6,7 +6,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"time"
@@ -142,15 +141,12 @@ func runList(c *cli.Context) (list assets.List, task string, err error) {
 // readList reads what --assets names.
 func readList(c *cli.Context) (list assets.List, err error) {
 	usual := debug.SetGCPercent(longListGC)
-	in, file := c.App.Reader, c.String("assets")
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return list, exitf(exitData, "cannot read the list: %v", err)
-		}
-		defer f.Close()
-		in = f
+	file := c.String("assets")
+	in, err := openInput(c, file, " the list")
+	if err != nil {
+		return list, err
 	}
+	defer in.Close()
 	if list, err = assets.Read(in); err != nil {
 		return list, exitf(exitData, "%s: %v", file, err)
 	}
