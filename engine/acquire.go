@@ -203,7 +203,7 @@ func (e *Engine) take(ctx context.Context, c *claim) (store.Ticket, bool, error)
 		return store.Ticket{}, false, &store.UnavailableError{Why: why}
 	}
 	keep = true
-	c.size.Store(m.Weight())
+	c.leave(m.Hash)
 	ticket.Holder = e.holding(c)
 	return ticket, true, nil
 }

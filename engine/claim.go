@@ -40,6 +40,7 @@ type claim struct {
 	writes store.Turnstile // held by the one write that is under way
 	number int64           // of the last write; guarded by writes
 	known  store.Records   // what it recorded, as far as that is small; guarded by mu
+	left   store.Hash      // the ticket as its last write left it, if it is small; guarded by mu
 
 	mu       sync.Mutex
 	status   Status
@@ -104,8 +105,25 @@ func (c *claim) writer() store.Writer {
 	return store.Writer{Token: c.token, Nonce: c.nonce, Agent: c.agent}
 }
 
-// knownMost is up to how many bytes of facts a claim keeps what it recorded, so that an answer with the ticket need not read it.
+// knownMost is up to how many bytes a claim keeps of its ticket, and of what it recorded, so that an answer need not read them.
 const knownMost = 2 << 10
+
+// last is the ticket as the claim's last write left it, or nil.
+func (c *claim) last() store.Hash {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.left
+}
+
+// leave notes how a write left the ticket.
+func (c *claim) leave(h store.Hash) {
+	c.size.Store(h.Weight())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left = h; h.Size() > knownMost {
+		c.left = nil
+	}
+}
 
 // recorded adds what a write of the claim recorded to what is known, and returns all of it.
 func (c *claim) recorded(more store.Records) store.Records {

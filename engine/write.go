@@ -203,7 +203,7 @@ func (e *Engine) write(ctx context.Context, c *claim, w store.ClaimWrite) (store
 	c.number = max(c.number+1, e.now().Microseconds()) // above those of an earlier run of the daemon, too
 	by := c.writer()
 	by.Number = c.number
-	written, err := e.store.WriteClaim(ctx, c.ticket, by, w)
+	written, err := e.store.WriteClaim(ctx, c.ticket, by, w, c.last())
 	if err != nil {
 		return store.Written{}, err
 	}
@@ -229,7 +229,7 @@ func (e *Engine) recordRefusal(c *claim, w store.ClaimWrite) {
 
 // written is the answer to a claim's write; conflict is what a Conflict means.
 func (e *Engine) written(ctx context.Context, c *claim, w store.Written, conflict error) (WriteResult, error) {
-	c.size.Store(w.Weight())
+	c.leave(w.Hash)
 	ticket, err := e.store.Complete(ctx, c.ticket, w.Hash, c.recorded(w.Recorded))
 	if err != nil {
 		return WriteResult{}, err

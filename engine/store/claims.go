@@ -73,19 +73,36 @@ func (s *Store) Finish(flow *Flow, summary string) ClaimWrite {
 	}
 }
 
-// WriteClaim runs a fenced write.
-func (s *Store) WriteClaim(ctx context.Context, id TicketID, by Writer, w ClaimWrite) (Written, error) {
+// WriteClaim runs a fenced write. known is the ticket as the claim's last write left it, or nil.
+func (s *Store) WriteClaim(ctx context.Context, id TicketID, by Writer, w ClaimWrite, known Hash) (Written, error) {
 	refused, err := s.refused(by, w)
 	if err != nil {
 		return Written{}, err
 	}
 	told := audit.Event{Kind: audit.Kind(w.Event), Token: by.Token, Agent: by.Agent, Step: w.Step, To: string(w.To)}
 	written, err := s.writeTicket(ctx, w.script, id, by, refused, told, append([]any{by.Number}, w.more...)...)
-	if written.Code == OK && w.field != "" && written.Hash[w.field] != "" {
+	if err == nil && written.isPart() {
+		written.Hash, err = s.rest(ctx, id, written.Hash, known)
+	}
+	if err == nil && written.Code == OK && w.field != "" && written.Hash[w.field] != "" {
 		w.record.Step.At = written.Updated()
 		written.Recorded = Records{w.field + " " + written.Hash[w.field]: w.record}
 	}
 	return written, err
+}
+
+// rest is all of the ticket that a write has changed a part of: from what was known, or, if others wrote too, as it is read.
+func (s *Store) rest(ctx context.Context, id TicketID, changed, known Hash) (Hash, error) {
+	h := known.with(changed)
+	if h == nil {
+		snap, err := s.Read(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		h = snap.Hash
+	}
+	s.stood(id, h.stand())
+	return h, nil
 }
 
 // Refuse records a claim's write that the daemon refuses by itself, like one that Redis refused.

@@ -109,11 +109,16 @@ func written(t *testing.T, file, source string) map[string][]string {
 			if call[1] == "WHERE" { // its fields are tickets
 				continue
 			}
-			for i := 2; i < len(call) && call[i] != "unpack(kept)"; i += 2 { // end_notifying's, which are all there before
+			for i := 2; i < len(call) && call[i] != "..." && call[i] != "unpack(kept)"; i += 2 { // of put, and of what was there before
 				note(strings.ToUpper(call[1]), call[i])
 			}
 		case "'HSETNX'", "'HINCRBY'":
 			note(strings.ToUpper(call[1]), call[2])
+		}
+	}
+	for _, call := range calls(source, "put") {
+		for i := 0; i < len(call) && call[i] != "..."; i += 2 {
+			note("TICKET", call[i])
 		}
 	}
 	return hashes

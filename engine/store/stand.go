@@ -3,7 +3,10 @@
 
 package store
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // Stand is how a ticket stands, in short; whatever an index is built on. State is empty for a ticket that is not there.
 type Stand struct {
@@ -16,7 +19,7 @@ type Stand struct {
 }
 
 // standing are how the ticket stands that a writing script was about, and others of the asset that it wrote. Its reply has the ticket
-// itself, or ends with how it stands; the stands are taken off the reply.
+// itself, or a part, which tells nothing yet, or ends with how it stands; the stands are taken off the reply.
 func (r *reply) standing(id TicketID) map[TicketID]Stand {
 	if len(r.rest) == 0 {
 		return nil
@@ -31,10 +34,31 @@ func (r *reply) standing(id TicketID) map[TicketID]Stand {
 			stands[TicketID{id.Asset, task}] = s
 		}
 	}
-	if s := r.hash(0).stand(); s.State != "" {
+	if h := r.hash(0); !h.isPart() && h["state"] != "" {
+		s := h.stand()
 		stands[id] = s
 	}
 	return stands
+}
+
+// part marks what is only the part of a ticket that a write changed, as lua/common.lua does.
+const part = "partial"
+
+func (h Hash) isPart() bool { return h[part] != "" }
+
+// with is the ticket after a write that changed a part of it; nil if it was written otherwise since it was known.
+func (h Hash) with(changed Hash) Hash {
+	before, after := number(h["revision"]), number(changed["revision"])
+	if before == 0 || after != before+1 {
+		return nil
+	}
+	all := maps.Clone(h)
+	for field, value := range changed {
+		if all[field] = value; value == "" || field == part {
+			delete(all, field)
+		}
+	}
+	return all
 }
 
 // standFields are the fields of a ticket that say how it stands; stand in lua/common.lua reads the same.

@@ -33,13 +33,18 @@ func (s *Store) write(ctx context.Context, sc script, id TicketID, by Writer, re
 		return r, err
 	}
 	for ticket, stand := range r.standing(id) {
-		s.c.Watch.Wrote(s.Keys.Ticket(ticket), stand.Revision)
-		s.Touch(ticket, stand)
+		s.stood(ticket, stand)
 	}
 	if tell(r, &told); told.Kind != "" {
 		s.Tell(ctx, told)
 	}
 	return r, nil
+}
+
+// stood notes how a ticket stands.
+func (s *Store) stood(id TicketID, is Stand) {
+	s.c.Watch.Wrote(s.Keys.Ticket(id), is.Revision)
+	s.Touch(id, is)
 }
 
 // Written is what a write did to a ticket.

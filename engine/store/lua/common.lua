@@ -156,6 +156,32 @@ end
 -- beside are the stands of other tickets of the asset, if the script wrote some.
 local beside = {}
 
+-- changed are the fields of the ticket that put wrote, with their values: what an answer has that does not read all of the ticket, which
+-- costs more than all else. A value that is empty is of a field that went.
+local changed = {}
+local function put(...)
+  redis.call('HSET', TICKET, ...)
+  for i = 1, select('#', ...) do
+    changed[#changed + 1] = tostring((select(i, ...)))
+  end
+end
+
+-- part is an answer with what changed: its caller has the rest, or reads it.
+local function part(from)
+  changed[#changed + 1] = 'partial'
+  changed[#changed + 1] = '1'
+  return {OK, changed, from, beside}
+end
+
+-- recover takes a failure off the ticket.
+local function recover()
+  redis.call('HDEL', TICKET, 'failure', 'failure_step', 'failure_count')
+  for _, name in ipairs({'failure', 'failure_step', 'failure_count'}) do
+    changed[#changed + 1] = name
+    changed[#changed + 1] = ''
+  end
+end
+
 -- answer is the reply of a script that writes: what is given, and the stands of the tickets. One that has a ticket says how that stands.
 local function answer(...)
   local reply = {...}

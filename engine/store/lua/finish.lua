@@ -3,11 +3,11 @@
 --
 -- finish: the ticket becomes FINISHED and the claim ends, in one. In NOTIFYING the claim ends only.
 -- FROM are the states from which the flow leads to FINISHED by finish.
--- Reply {OK, ticket, from} (a replay too)  {STALE}  {ILLEGAL, ticket}  {GONE} a copy that comes late
+-- Reply {OK, part of the ticket, from} (a replay has all of it)  {STALE}  {ILLEGAL, ticket}  {GONE} a copy that comes late
 
 local FROM, SUMMARY = unpack(ARGV, 12)
 
-local t = redis.call('HMGET', TICKET, 'state', 'finish_claim', 'last_write', 'updated_at')
+local t = redis.call('HMGET', TICKET, 'state', 'finish_claim', 'last_write', 'updated_at', 'revision', 'summary')
 local state = t[1]
 if t[2] == NONCE then
   return answer(OK, redis.call('HGETALL', TICKET), came(TOKEN, 'finished', 'released'))
@@ -24,11 +24,9 @@ if state ~= FINISHED and not within(FROM, state) then
   return answer(ILLEGAL, redis.call('HGETALL', TICKET))
 end
 local to = state == NOTIFYING and state or FINISHED
-redis.call('HSET', TICKET, 'state', to, 'ended_claim', NONCE, 'finish_claim', NONCE)
-if SUMMARY ~= '' then
-  redis.call('HSET', TICKET, 'summary', SUMMARY)
-end
-event(TICKET, LOG, to ~= state and 'finished' or 'released', state, to, TOKEN, '', '')
+local revision = append(LOG, t[5], to ~= state and 'finished' or 'released', state, to, TOKEN, '', '', HOST, AGENT)
+put('state', to, 'revision', revision, 'updated_at', NOW, 'ended_claim', NONCE, 'finish_claim', NONCE,
+  'summary', SUMMARY ~= '' and SUMMARY or t[6] or '')
 touch(to, state, t[4])
 free()
-return answer(OK, redis.call('HGETALL', TICKET), state)
+return part(state)

@@ -12,11 +12,11 @@ local FLOW, INITIAL, ASSET, LIFE = unpack(ARGV, 11)
 if redis.call('GET', LOCK) ~= NONCE then
   return answer(GONE)
 end
-local g = redis.call('HMGET', GRANT, 'token', 'nonce', 'ticket', 'host', 'agent')
+local g = redis.call('HMGET', GRANT, 'token', 'nonce', 'ticket', 'host', 'agent', 'forced')
 if g[2] == NONCE then
   return answer(OK, redis.call('HGETALL', TICKET), came(g[1], 'claimed'), tonumber(g[1]))
 end
-local t = redis.call('HMGET', TICKET, 'state', 'flow', 'updated_at')
+local t = redis.call('HMGET', TICKET, 'state', 'flow', 'updated_at', 'revision')
 local state = t[1]
 if state and t[2] ~= FLOW then
   return answer(MISMATCH)
@@ -27,7 +27,9 @@ end
 
 local token = next_token(g[1])
 redis.call('HSET', GRANT, 'token', token, 'nonce', NONCE, 'ticket', ID, 'host', HOST, 'agent', AGENT, 'at', NOW)
-redis.call('HDEL', GRANT, 'forced', 'broken_claim')
+if g[6] then
+  redis.call('HDEL', GRANT, 'forced', 'broken_claim')
+end
 redis.call('PEXPIRE', GRANT, LIFE)
 
 -- The claim before this one may have ended without a script: by expiry. Its ticket is told, and is finished if NOTIFIED.
@@ -52,15 +54,16 @@ if before then
   end
 end
 
-local from = state or ''
-if not state then
-  state = INITIAL
-  redis.call('DEL', LOG, REFUSED)
-  redis.call('HSET', TICKET, 'asset', ASSET, 'task', TASK, 'flow', FLOW, 'state', state, 'run', '1',
-    'created_at', NOW)
+local from, revision = state or '', t[4]
+if before == TASK then -- to which an event may have been added here
+  revision = redis.call('HGET', TICKET, 'revision')
 end
-redis.call('HSET', TICKET, 'token', token)
-event(TICKET, LOG, 'claimed', from, state, token, '', '')
-touch(state, from, t[3])
-return answer(OK, redis.call('HGETALL', TICKET), from, tonumber(token), before or '', ended ~= '' and g[1] or '', g[4] or '',
-  g[5] or '', finished)
+if not state then
+  redis.call('DEL', LOG, REFUSED)
+  put('asset', ASSET, 'task', TASK, 'flow', FLOW, 'state', INITIAL, 'run', '1', 'created_at', NOW)
+end
+revision = append(LOG, revision, 'claimed', from, state or INITIAL, token, '', '', HOST, AGENT)
+put('token', token, 'revision', revision, 'updated_at', NOW)
+touch(state or INITIAL, from, t[3])
+return answer(OK, state and redis.call('HGETALL', TICKET) or changed, from, tonumber(token), before or '', ended ~= '' and g[1] or '',
+  g[4] or '', g[5] or '', finished)

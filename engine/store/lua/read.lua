@@ -9,10 +9,8 @@
 
 local MOST = ARGV[11]
 
-local size, code, fields, records = 0, OK, {}, {}
-if MOST ~= '' then
-  size = tonumber(redis.call('HGET', TICKET, 'bytes') or 0)
-end
+local t = redis.call('HMGET', TICKET, 'state', 'bytes')
+local size, code, fields, records = MOST ~= '' and tonumber(t[2] or 0) or 0, OK, {}, {}
 if size > (tonumber(MOST) or size) then
   code = BIG
   local names = {'state', 'flow', 'run', 'intent', 'owner', 'record.notification'}
@@ -22,7 +20,7 @@ if size > (tonumber(MOST) or size) then
       fields[#fields + 1] = value
     end
   end
-else
+elseif t[1] then
   fields = redis.call('HGETALL', TICKET)
   for i = 1, #fields, 2 do
     if string.sub(fields[i], 1, 7) == 'record.' then
@@ -32,5 +30,6 @@ else
     end
   end
 end
-return {code, fields, redis.call('GET', LOCK), redis.call('PTTL', LOCK),
+local lock = redis.call('GET', LOCK)
+return {code, fields, lock, lock and redis.call('PTTL', LOCK) or 0,
   redis.call('HMGET', GRANT, 'nonce', 'ticket', 'host', 'agent', 'at', 'forced', 'token'), size, records}

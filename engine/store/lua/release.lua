@@ -9,7 +9,7 @@
 local EVENT, REASON = unpack(ARGV, 11)
 
 free()
-local t = redis.call('HMGET', TICKET, 'state', 'ended_claim', 'updated_at')
+local t = redis.call('HMGET', TICKET, 'state', 'ended_claim', 'updated_at', 'revision')
 local state = t[1]
 if state and t[2] == NONCE then
   return answer(OK, came(TOKEN, EVENT), state)
@@ -17,8 +17,8 @@ elseif not state or not newest() then
   return answer(OK, '', '')
 end
 local from = state
-redis.call('HSET', TICKET, 'ended_claim', NONCE)
-event(TICKET, LOG, EVENT, state, state, TOKEN, '', REASON)
+local revision = append(LOG, t[4], EVENT, state, state, TOKEN, '', REASON, HOST, AGENT)
+redis.call('HSET', TICKET, 'ended_claim', NONCE, 'revision', revision, 'updated_at', NOW)
 if state == NOTIFIED then
   state = FINISHED
   redis.call('HSET', TICKET, 'state', state)

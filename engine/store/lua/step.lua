@@ -5,7 +5,7 @@
 -- TO is the state that it leads to, DIGEST that of state and facts. FROM are the states from which the flow leads there by this step,
 -- ANEW those of them from which a step recorded otherwise may be recorded anew. HIGH_RISK is '1' or '0' if the step says whether the risk
 -- is high, else ''. The last is FACTS, JSON, unless there are none.
--- Reply {OK, ticket, from}  {REPLAYED, ticket, from, '' unless it is this very call that recorded it}  {STALE}
+-- Reply {OK, part of the ticket, from}  {REPLAYED, ticket, from, '' unless it is this very call that recorded it}  {STALE}
 --       {CONFLICT, ticket}  {ILLEGAL, ticket}  {GONE} a copy that comes late
 
 local STEP, TO, DIGEST, FROM, ANEW, SUMMARY, HIGH_RISK = unpack(ARGV, 12)
@@ -15,7 +15,8 @@ if not newest() then
   refuse('STALE_TOKEN')
   return answer(STALE)
 end
-local t = redis.call('HMGET', TICKET, 'state', 'record.' .. STEP, 'failure_step', 'last_write', 'revision', 'updated_at', 'bytes')
+local t = redis.call('HMGET', TICKET, 'state', 'record.' .. STEP, 'failure_step', 'last_write', 'revision', 'updated_at', 'bytes',
+  'summary')
 local state, recorded = t[1], t[2]
 if passed(t[4]) then
   return answer(GONE)
@@ -33,16 +34,13 @@ if not within(FROM, state) then
 end
 local size = FACTS and #FACTS or 0
 local revision, place = append(LOG, t[5], 'step', state, TO, TOKEN, STEP, SUMMARY, HOST, AGENT, unpack(ARGV, 19))
-redis.call('HSET', TICKET, 'state', TO, 'revision', revision, 'updated_at', NOW, 'last_write', WRITE,
-  'record.' .. STEP, place .. ' ' .. size .. ' ' .. DIGEST, 'bytes', (t[7] or 0) + size)
-if SUMMARY ~= '' then
-  redis.call('HSET', TICKET, 'summary', SUMMARY)
-end
+put('state', TO, 'revision', revision, 'updated_at', NOW, 'last_write', WRITE, 'record.' .. STEP,
+  place .. ' ' .. size .. ' ' .. DIGEST, 'bytes', (t[7] or 0) + size, 'summary', SUMMARY ~= '' and SUMMARY or t[8] or '')
 if HIGH_RISK ~= '' then
-  redis.call('HSET', TICKET, 'high_risk', HIGH_RISK)
+  put('high_risk', HIGH_RISK)
 end
 if t[3] == STEP then
-  redis.call('HDEL', TICKET, 'failure', 'failure_step', 'failure_count')
+  recover()
 end
 touch(TO, state, t[6])
-return answer(OK, redis.call('HGETALL', TICKET), state)
+return part(state)
