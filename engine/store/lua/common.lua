@@ -62,17 +62,21 @@ local function folded(log, revision, name, from, to, token, step, host, agent, r
   end
 end
 
--- append adds an accepted write to a ticket's log: the event, and after it the facts that it recorded, or the content and its facts. It
+-- add adds an accepted write to a ticket's log: the event, and after it the facts that it recorded, or the content and its facts. It
 -- returns the ticket's revision, which is the number of its events, and where in the log the event stands. The caller puts that
 -- revision and NOW on the ticket.
-local function append(log, revision, name, from, to, token, step, reason, host, agent, ...)
-  revision = tonumber(revision) or 0
-  if folded(log, revision, name, from, to, token, step, host, agent, reason) then
-    return revision
-  end
+local function add(log, revision, name, from, to, token, step, reason, host, agent, ...)
   local event = table.concat({NOW, name, from, to, token, step, host, agent, '', reason}, '\t')
   local length = redis.call('RPUSH', log, event, ...)
-  return revision + 1, length - 1 - select('#', ...)
+  return string.format('%d', (revision or 0) + 1), length - 1 - select('#', ...)
+end
+
+-- append is add for a write that may be folded.
+local function append(log, revision, name, from, to, token, step, reason, host, agent)
+  if folded(log, tonumber(revision) or 0, name, from, to, token, step, host, agent, reason) then
+    return revision
+  end
+  return add(log, revision, name, from, to, token, step, reason, host, agent)
 end
 
 -- event appends a write that records nothing else.
@@ -157,12 +161,18 @@ end
 local beside = {}
 
 -- changed are the fields of the ticket that put wrote, with their values: what an answer has that does not read all of the ticket, which
--- costs more than all else. A value that is empty is of a field that went.
+-- costs more than all else. Each value is a text; one that is empty
+-- is of a field that went.
 local changed = {}
 local function put(...)
   redis.call('HSET', TICKET, ...)
-  for i = 1, select('#', ...) do
-    changed[#changed + 1] = tostring((select(i, ...)))
+  local more = {...}
+  if #changed == 0 then
+    changed = more
+    return
+  end
+  for i = 1, #more do
+    changed[#changed + 1] = more[i]
   end
 end
 

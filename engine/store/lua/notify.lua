@@ -35,7 +35,7 @@ if not within(FROM, state) then
   return answer(ILLEGAL, redis.call('HGETALL', TICKET))
 end
 local size, channels = #CONTENT + #FACTS, {}
-local revision, place = append(LOG, t[7], 'notifying', state, NOTIFYING, TOKEN, '', '', HOST, AGENT, CONTENT, FACTS)
+local revision, place = add(LOG, t[7], 'notifying', state, NOTIFYING, TOKEN, '', '', HOST, AGENT, CONTENT, FACTS)
 for i = 1, tonumber(CHANNELS) do
   local name, kind, once, body = unpack(ARGV, 15 + 4 * i, 18 + 4 * i)
   channels[i] = name

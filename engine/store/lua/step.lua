@@ -33,9 +33,9 @@ if not within(FROM, state) then
   return answer(ILLEGAL, redis.call('HGETALL', TICKET))
 end
 local size = FACTS and #FACTS or 0
-local revision, place = append(LOG, t[5], 'step', state, TO, TOKEN, STEP, SUMMARY, HOST, AGENT, unpack(ARGV, 19))
+local revision, place = add(LOG, t[5], 'step', state, TO, TOKEN, STEP, SUMMARY, HOST, AGENT, unpack(ARGV, 19))
 put('state', TO, 'revision', revision, 'updated_at', NOW, 'last_write', WRITE, 'record.' .. STEP,
-  place .. ' ' .. size .. ' ' .. DIGEST, 'bytes', (t[7] or 0) + size, 'summary', SUMMARY ~= '' and SUMMARY or t[8] or '')
+  place .. ' ' .. size .. ' ' .. DIGEST, 'bytes', string.format('%d', (t[7] or 0) + size), 'summary', SUMMARY ~= '' and SUMMARY or t[8] or '')
 if HIGH_RISK ~= '' then
   put('high_risk', HIGH_RISK)
 end
