@@ -39,10 +39,10 @@ type claim struct {
 	size   atomic.Int64    // bytes of the ticket as it was last read; -1: not known
 	writes store.Turnstile // held by the one write that is under way
 	number int64           // of the last write; guarded by writes
-	known  store.Records   // what it recorded, as far as that is small; guarded by mu
-	left   store.Hash      // the ticket as its last write left it, if it is small; guarded by mu
 
 	mu       sync.Mutex
+	known    store.Records // what it recorded, as far as that is small
+	left     store.Hash    // the ticket as its last write left it, if it is small
 	status   Status
 	reason   Reason
 	trusted  time.Duration // CLOCK_BOOTTIME until which the claim can be relied upon
