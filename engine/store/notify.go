@@ -28,7 +28,7 @@ func NotificationDigest(title, text, severity string, facts json.RawMessage, cha
 	for _, s := range append([]string{title, text, severity, factsDigest("", facts)}, slices.Compact(slices.Sorted(slices.Values(channels)))...) {
 		fmt.Fprintf(h, "%d:%s", len(s), s)
 	}
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:digestBytes])
 }
 
 // Notify moves the ticket to NOTIFYING with the content and each channel's body frozen on it, under an intent for which a daemon
