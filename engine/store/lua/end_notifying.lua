@@ -4,16 +4,13 @@
 -- Stands before attempt, outcome and resolve, after common.
 
 -- drop_bodies takes off the ticket what was sent. A hash that once had a long value keeps its large form; made anew it is small.
-local function drop_bodies()
-  local all, kept = redis.call('HGETALL', TICKET), {}
-  for i = 1, #all, 2 do
-    if not string.find(all[i], '^body%.') then
-      kept[#kept + 1] = all[i]
-      kept[#kept + 1] = all[i + 1]
-    end
+local function drop_bodies(channels)
+  for name in string.gmatch(channels, '%S+') do
+    redis.call('HDEL', TICKET, 'body.' .. name)
   end
+  local all = redis.call('HGETALL', TICKET)
   redis.call('DEL', TICKET)
-  redis.call('HSET', TICKET, unpack(kept))
+  redis.call('HSET', TICKET, unpack(all))
 end
 
 -- end_notifying ends NOTIFYING when every channel is sent, dead or discarded; parked waits for a person. from is FAILED when it ended so before,
@@ -41,7 +38,7 @@ local function end_notifying(from)
   event(TICKET, LOG, state == NOTIFIED and 'notified' or 'failed', from, state, token, '',
     state == FAILED and (dead > 0 and table.concat(why, '; ') or 'every channel was discarded') or '')
   if state == NOTIFIED then
-    drop_bodies()
+    drop_bodies(redis.call('HGET', TICKET, 'channels'))
     if not open() then
       state = FINISHED
       redis.call('HSET', TICKET, 'state', state)
