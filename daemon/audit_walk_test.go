@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/sockapi/client"
@@ -200,6 +202,10 @@ func TestG12_EachWriteLeavesOneRecord(t *testing.T) {
 	w.refused("step", "silent.example/t", "", client.StateAssetOnline, client.ClaimLost, w.stepTo(silent, client.StepOnline, client.StateAssetOnline, ""), "REASON", "silent", "STEP", client.StepOnline)
 	w.told(audit.Inherited, theTicket, client.StateNotifying, client.StateNotifying)
 	w.told(audit.Receipt, theTicket, client.StateNotifying, client.StateFinished, "CHANNEL", "pager")
+	if err := server.Client().ZAdd(t.Context(), "picket:fleet:{fleet}:signs", redis.Z{Score: 1, Member: "burned"}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	w.call("retire", audit.Retired, "", "", "", w.post("/v1/hosts/burned/retire", `{"reason":"for good"}`), "REASON", " (burned): for good")
 	id := w.claim("away.example", "", "5m")
 	server.Freeze()
 	w.call("step", audit.Unconfirmed, "away.example/t", "", client.StateAssetOnline, w.stepTo(id, client.StepOnline, client.StateAssetOnline, ""), "STEP", client.StepOnline)
