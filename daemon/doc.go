@@ -35,6 +35,7 @@
 //	reload.go                         SIGHUP: what a restart would change
 //	app.go daemon.go                  New; the Daemon, its parts, and how they end
 //	status.go admin.go                what the socket API asks the daemon itself
+//	about.go                          what the fleet is told of it: a row of its hosts
 //	redis_settings.go                 whether Redis may be trusted with locks
 //	listen.go systemd.go              the socket's file is there; what systemd is told
 //	log.go                            the log, to the journal or to standard error

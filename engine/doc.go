@@ -96,12 +96,15 @@
 // # The files
 //
 //	start.go, engine.go          the parts and how they are wired; what sockapi asks of them
-//	acquire.go, lock.go          a claim: screen, wait, lock, mint; liveness.go: what its life hangs on
+//	acquire.go, lock.go          who is granted an asset: screen, wait, lock, mint; liveness.go: what a claim's life hangs on
 //	claim.go, end.go             a claim, what is told of it, its end
-//	roster.go, claims.go         who holds how many; which claims there are, and how they look
+//	roster.go, claims.go         how many claims a user holds on this host; which claims there are, and how they look
 //	sign.go, watchdog.go, renew.go   signs of life; what is due when; the renewal
 //	queue.go                     who waits for a held asset
 //	write.go, notify.go, admin.go    the calls on a claim, and of administrators
 //	journal.go, restore.go          claims over a restart; unanswered.go: ends that got no answer
 //	deadline.go                  how long a call may ask Redis, and how much memory it may take
+//
+// The package has more than 3,000 lines and stays in one piece: roster, watchdog, journal and the calls all work on the same claims,
+// which nobody outside may touch. Delivery, lookout and process know no claim, and are packages of their own.
 package engine
