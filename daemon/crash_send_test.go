@@ -43,7 +43,11 @@ func TestCrash_C7_AttemptTakenBeforeBeginAtMostOnce(t *testing.T) {
 	h.start(t, "")
 	eventually(t, "the end of the lease is awaited", func() bool {
 		list, err := h.client.Outbox(t.Context(), "")
-		return err == nil && len(list.Intents) == 1 && time.Until(*list.Intents[0].Channels[once].Due) > time.Second
+		if err != nil || len(list.Intents) != 1 {
+			return false
+		}
+		due := list.Intents[0].Channels[once].Due
+		return due != nil && time.Until(*due) > time.Second
 	})
 	h.kill()
 	h.leaseEnds(t, once)

@@ -6,9 +6,9 @@ package store
 import (
 	"embed"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -48,28 +48,35 @@ func readLua(name string) string {
 	return string(b)
 }
 
-var (
-	localLine = regexp.MustCompile(`(?m)^local (?:function )?(\w+(?:, \w+)*)`)
-	word      = regexp.MustCompile(`\w+`)
-)
-
 // link puts those parts of a source before a script that define something which the script, or a part after them, names. An empty line
 // ends a part.
 func link(source, script string) string {
-	parts := strings.Split(source, "\n\n")
-	for _, part := range slices.Backward(parts) {
-		needed := map[string]bool{}
-		for _, name := range word.FindAllString(script, -1) {
-			needed[name] = true
+	parts, named := strings.Split(source, "\n\n"), map[string]bool{}
+	name := func(text string) {
+		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+			named[word] = true
 		}
-		for _, m := range localLine.FindAllStringSubmatch(part, -1) {
-			if slices.ContainsFunc(strings.Split(m[1], ", "), func(name string) bool { return needed[name] }) {
-				script = part + "\n\n" + script
-				break
-			}
+	}
+	name(script)
+	for _, part := range slices.Backward(parts) {
+		if slices.ContainsFunc(defined(part), func(word string) bool { return named[word] }) {
+			name(part)
+			script = part + "\n\n" + script
 		}
 	}
 	return script
+}
+
+// defined are the names that a part of a source defines.
+func defined(part string) (names []string) {
+	for line := range strings.Lines(part) {
+		if rest, ok := strings.CutPrefix(line, "local "); ok {
+			rest, _, _ = strings.Cut(strings.TrimPrefix(rest, "function "), "(")
+			rest, _, _ = strings.Cut(rest, " =")
+			names = append(names, strings.Split(strings.TrimSpace(rest), ", ")...)
+		}
+	}
+	return names
 }
 
 // Scripts are all scripts by name, for who watches what Redis is sent.
