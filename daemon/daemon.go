@@ -33,6 +33,7 @@ type Daemon struct {
 	redis    redis.UniversalClient
 	urgent   redis.UniversalClient // for renewals and the ends of claims
 	settings *settingsWatch
+	asked    time.Time // when Redis was asked first
 	audit    *audit.Recorder
 	run      string        // this run's random id
 	failed   chan error    // capacity 1: why the daemon cannot go on

@@ -22,30 +22,54 @@ import (
 // missing in the answer.
 func (c Config) Examine(ctx context.Context) (checks []client.Check, server client.RedisStatus, warnings []string, err error) {
 	server = client.RedisStatus{Mode: c.Redis.Mode, Versions: []string{}}
-	rdb, err := c.Redis.client()
-	if err != nil {
-		return nil, server, nil, strict.Error{err.Error()}
-	}
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	redis.SetLogger(redisLog{quiet})
-	defer func() { err = errors.Join(err, rdb.Close()) }()
-	eng, err := engine.New(engine.Config{Redis: rdb, Prefix: c.Redis.Prefix, Logger: quiet})
+	rdb, eng, err := c.examiner()
 	if err != nil {
 		return nil, server, nil, err
 	}
+	defer func() { err = errors.Join(err, rdb.Close()) }()
 	reached := check("redis", eng.Ping(ctx))
 	checks = append(checks, reached)
 	if !reached.OK {
 		return checks, server, nil, nil
 	}
 	warnings, settings := checkSettings(ctx, rdb)
-	checks = append(checks, check("redis_writes", eng.Probe(ctx)), check("settings", settings))
+	checks = append(checks, check("layout", eng.Layout(ctx)), check("redis_writes", eng.Probe(ctx)), check("settings", settings))
 	server.Versions = serverVersions(ctx, rdb)
 	if offset, err := eng.ClockOffset(ctx); err == nil {
 		ms := offset.Milliseconds()
 		server.ClockOffsetMS = &ms
 	}
 	return checks, server, warnings, nil
+}
+
+// CheckLayout is an ErrConfig when Redis answers and what stands there has another layout than this version writes.
+func (c Config) CheckLayout(ctx context.Context) error {
+	rdb, eng, err := c.examiner()
+	if err != nil {
+		return err
+	}
+	defer rdb.Close()
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	if err, other := errors.AsType[*store.LayoutError](eng.Layout(ctx)); other {
+		return strict.Error{err.Error()}
+	}
+	return nil
+}
+
+// examiner asks Redis, and starts nothing. The client is the caller's to close.
+func (c Config) examiner() (redis.UniversalClient, *engine.Engine, error) {
+	rdb, err := c.Redis.client()
+	if err != nil {
+		return nil, nil, strict.Error{err.Error()}
+	}
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	redis.SetLogger(redisLog{quiet})
+	eng, err := engine.New(engine.Config{Redis: rdb, Prefix: c.Redis.Prefix, Logger: quiet})
+	if err != nil {
+		return nil, nil, errors.Join(err, rdb.Close())
+	}
+	return rdb, eng, nil
 }
 
 // AuditMarks reads what the daemon of a configuration kept; nothing when it kept none. An empty path is the default configuration.

@@ -152,7 +152,7 @@ func TestADaemonStartsOnceAndStopsAsOftenAsAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !st.Ready || st.Host != "host-a" || st.PID != os.Getpid() || st.ID == "" || st.LockTTLMS != 15000 || len(st.Checks) != 7 {
+	if !st.Ready || st.Host != "host-a" || st.PID != os.Getpid() || st.ID == "" || st.LockTTLMS != 15000 || len(st.Checks) != 8 {
 		t.Errorf("its status is %+v", st)
 	}
 	h.client.CloseIdleConnections()

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/picketd/picket/agent/strict"
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/engine/delivery"
@@ -40,6 +41,7 @@ func (d *Daemon) startAudit(context.Context) error {
 // startRedis needs no Redis: the client connects when it is used.
 func (d *Daemon) startRedis(context.Context) error {
 	d.onStop("Redis", d.closeRedis)
+	d.asked = time.Now()
 	d.background("the check of Redis' settings", d.settings.run)
 	return nil
 }
@@ -94,7 +96,7 @@ func (d *Daemon) startOutbox(context.Context) error {
 }
 
 // startParts makes engine and notifier, each of which asks the other.
-func (d *Daemon) startParts(context.Context) error {
+func (d *Daemon) startParts(ctx context.Context) error {
 	var send *notifier.Notifier
 	eng, err := engine.New(d.engineConfig(d.outbox, func(name string, m delivery.Message) ([]byte, error) {
 		return send.Render(name, channel.Message(m))
@@ -110,6 +112,11 @@ func (d *Daemon) startParts(context.Context) error {
 	})
 	if err != nil {
 		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, redisTimeout)
+	defer cancel()
+	if err := eng.Enter(limited); err != nil {
+		return strict.Error{err.Error()}
 	}
 	d.engine, d.notifier = eng, send
 	d.watchedBySystemd()
@@ -128,7 +135,7 @@ func (d *Daemon) startParts(context.Context) error {
 // that calls while the host boots, or the daemon restarts, should not hear of it. It does not wait for a Redis that is away: the daemon
 // serves without an answer after settingsLimit, and without the rest of the claims when none was taken up for adoptLimit.
 func (d *Daemon) awaitRedis(ctx context.Context) error {
-	limit := time.NewTimer(settingsLimit)
+	limit := time.NewTimer(time.Until(d.asked.Add(settingsLimit)))
 	defer limit.Stop()
 	select {
 	case <-d.settings.known:

@@ -23,6 +23,7 @@ func (d *Daemon) Ready(ctx context.Context) []client.Check {
 	defer cancel()
 	return []client.Check{
 		check("redis", d.engine.Ping(ctx)),
+		check("layout", d.engine.Layout(ctx)),
 		check("redis_writes", d.engine.Probe(ctx)),
 		check("settings", d.settings.gate()),
 		check("outbox", d.outbox.Writable()),

@@ -64,6 +64,12 @@ func (e *Engine) Ping(ctx context.Context) error { return e.store.Ping(ctx) }
 // Probe asks each master for a write that changes nothing: see lookout.Probe.
 func (e *Engine) Probe(ctx context.Context) error { return e.lookout.Probe(ctx) }
 
+// Enter looks, before Start, whether Redis may be used at all: see lookout.Enter.
+func (e *Engine) Enter(ctx context.Context) error { return e.lookout.Enter(ctx) }
+
+// Layout looks whether what stands in Redis is of this version: see lookout.Layout.
+func (e *Engine) Layout(ctx context.Context) error { return e.lookout.Layout(ctx) }
+
 // ClockOffset is how far Redis' clock is ahead of this host's: see lookout.ClockOffset.
 func (e *Engine) ClockOffset(ctx context.Context) (time.Duration, error) {
 	return e.lookout.ClockOffset(ctx)

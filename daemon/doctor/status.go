@@ -25,6 +25,7 @@ const (
 // checkRight says what would be right for a check of readiness that fails.
 var checkRight = map[string]string{
 	"redis":        "start Redis, or write its address, user and TLS into [redis]",
+	"layout":       "one version at a time: start the one that wrote the data, or set another redis.prefix, or flush the data of one that has finished",
 	"redis_writes": "give Redis memory (maxmemory), and its user the right to write and to run scripts on its keys",
 	"settings":     "set maxmemory-policy to noeviction, by CONFIG SET and in redis.conf",
 	"outbox":       "make room on the disk of state_dir, and see that the daemon's user may write there",
@@ -71,7 +72,7 @@ func (v *visit) warnings(_ context.Context, s client.Status) {
 func (v *visit) checks(checks []client.Check) {
 	for _, c := range checks {
 		name := c.Name
-		if name == "redis_writes" && withoutRedis(checks) {
+		if fails(checks, "redis") && (name == "layout" || name == "redis_writes") {
 			v.warn(name, "", "nobody knows while Redis does not answer")
 			continue
 		}
@@ -86,8 +87,8 @@ func (v *visit) checks(checks []client.Check) {
 	}
 }
 
-func withoutRedis(checks []client.Check) bool {
-	return slices.ContainsFunc(checks, func(c client.Check) bool { return c.Name == "redis" && !c.OK })
+func fails(checks []client.Check, name string) bool {
+	return slices.ContainsFunc(checks, func(c client.Check) bool { return c.Name == name && !c.OK })
 }
 
 // rightOf says what would be right for a check that fails. A Redis that refuses the login runs.
@@ -198,7 +199,7 @@ func (v *visit) undelivered(ctx context.Context, _ client.Status) {
 }
 
 func (v *visit) fleet(_ context.Context, s client.Status) {
-	if withoutRedis(s.Checks) {
+	if fails(s.Checks, "redis") {
 		v.warn("fleet", "", "nobody knows which other daemons live while Redis does not answer")
 		return
 	}

@@ -15,6 +15,7 @@ import (
 // The names of the alarms.
 const (
 	AlarmStoreReset  = "store_reset"  // Redis lost its data
+	AlarmLayout      = "layout"       // what stands in Redis has another layout
 	AlarmStoreOlder  = "store_older"  // Redis went back to an older state
 	AlarmTokenBack   = "token_back"   // a grant is older than it was
 	AlarmClockOffset = "clock_offset" // this host's clock and Redis' differ

@@ -24,8 +24,43 @@ func (l *Lookout) Stores() map[string]string {
 	return nil
 }
 
+// Layout looks whether what stands in Redis is of this version's layout. Errors: a *store.LayoutError, and any store.ErrUnavailable.
+func (l *Lookout) Layout(ctx context.Context) error {
+	_, err := l.read(ctx)
+	return err
+}
+
+// Enter is Layout before the loops begin. Without an answer nothing that stands in Redis is touched until a look has had one.
+func (l *Lookout) Enter(ctx context.Context) error {
+	err := l.Layout(ctx)
+	if _, other := errors.AsType[*store.LayoutError](err); other {
+		return err
+	}
+	if err != nil {
+		l.store.BarUnread()
+	}
+	return nil
+}
+
+// read answers the incarnation of each master's data, by its key.
+func (l *Lookout) read(ctx context.Context) (map[string]string, error) {
+	masters, err := l.store.Masters(ctx)
+	if err != nil {
+		return nil, store.Unavailable(err)
+	}
+	keys, err := l.store.IncarnationKeys(ctx, masters)
+	if err != nil {
+		return nil, store.Unavailable(err)
+	}
+	found, err := l.store.Incarnations(ctx, keys)
+	if err != nil {
+		return nil, store.Unavailable(err)
+	}
+	return found, nil
+}
+
 // lookAtStores reads the incarnation of each master's data and makes it where it is missing. A key that was found once is read for
-// ever: when its slot moves to another master, it moves along.
+// ever: when its slot moves to another master, it moves along. From one master with another layout on nothing is touched on any.
 func (l *Lookout) lookAtStores(ctx context.Context, masters []store.Master) error {
 	keys, err := l.store.IncarnationKeys(ctx, masters)
 	if err != nil {
@@ -36,16 +71,28 @@ func (l *Lookout) lookAtStores(ctx context.Context, masters []store.Master) erro
 			keys = append(keys, key)
 		}
 	}
-	found := map[string]string{}
-	var errs []error
-	for _, key := range keys {
-		value, err := l.store.Incarnation(ctx, key, rand.Text())
-		if err != nil {
-			errs = append(errs, err)
+	found, err := l.store.Incarnations(ctx, keys)
+	if other, ok := errors.AsType[*store.LayoutError](err); ok {
+		l.store.Bar(other)
+		l.alarms.holds(AlarmLayout, other.Error())
+		return other
+	}
+	errs := []error{err}
+	ours := slices.ContainsFunc(slices.Collect(maps.Values(found)), func(value string) bool { return value != "" })
+	if err != nil && !ours { // what the others have is not known
+		return err
+	}
+	for key, value := range found {
+		if value != "" {
 			continue
 		}
-		found[key] = value
+		if found[key], err = l.store.MakeIncarnation(ctx, key, rand.Text()); err != nil {
+			delete(found, key)
+			errs = append(errs, err)
+		}
 	}
+	l.store.Bar(nil)
+	l.alarms.holds(AlarmLayout, "")
 	before := maps.Clone(l.stores)
 	for _, key := range slices.Sorted(maps.Keys(found)) {
 		if was, known := l.stores[key]; known && was != found[key] {

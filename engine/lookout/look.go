@@ -61,13 +61,14 @@ func (l *Lookout) Look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	stores := l.lookAtStores(ctx, masters) // first, for it may be waited for (Enter)
 	fullest, servers := 0.0, []string{}
 	for _, m := range masters {
 		full, run := m.Stands(ctx)
 		fullest, servers = max(fullest, full), append(servers, run)
 	}
 	l.metrics.full.Set(fullest)
-	err = errors.Join(l.lookAtClocks(ctx, masters), l.lookAtStores(ctx, masters), l.lookAtWrites(ctx))
+	err = errors.Join(stores, l.lookAtClocks(ctx, masters), l.lookAtWrites(ctx))
 	l.note(servers, err)
 	return err
 }
@@ -75,15 +76,11 @@ func (l *Lookout) Look(ctx context.Context) error {
 // Probe asks each master for a write that changes nothing, so that one which is full, read-only, or closed to this user by an ACL is
 // seen before an agent meets it. Errors: store.ErrUnavailable.
 func (l *Lookout) Probe(ctx context.Context) error {
-	masters, err := l.store.Masters(ctx)
+	found, err := l.read(ctx)
 	if err != nil {
-		return store.Unavailable(err)
+		return err
 	}
-	keys, err := l.store.IncarnationKeys(ctx, masters)
-	if err != nil {
-		return store.Unavailable(err)
-	}
-	for _, key := range keys {
+	for key := range found {
 		if _, err := l.store.MakeIncarnation(ctx, key, rand.Text()); err != nil {
 			return store.Unavailable(err)
 		}

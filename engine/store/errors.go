@@ -60,6 +60,9 @@ func Unavailable(err error) error {
 // Transient reports whether an error of Redis may pass within a call's time: no answer, or a node that is loading, failing over or
 // moving.
 func Transient(err error) bool {
+	if errors.Is(err, ErrUnavailable) {
+		return errors.Is(err, ErrNoAnswer)
+	}
 	var answer redis.Error
 	if !errors.As(err, &answer) {
 		return true

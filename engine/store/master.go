@@ -101,15 +101,43 @@ func (s *Store) IncarnationKeys(ctx context.Context, masters []Master) ([]string
 }
 
 // MakeIncarnation makes an incarnation unless it is there, and answers what it is. It is a write that changes nothing where it is there.
+// Errors: a *LayoutError, and Redis' own.
 func (s *Store) MakeIncarnation(ctx context.Context, key, fresh string) (string, error) {
-	return incarnationScript.Run(ctx, s.c.Redis, []string{key}, fresh).Text()
+	v, err := incarnationScript.Run(ctx, s.c.Redis, []string{key}, fresh, Layout).StringSlice()
+	if err != nil {
+		return "", err
+	}
+	return v[0], ofLayout(key, v[1])
 }
 
-// Incarnation is what stands under a key, made if it is missing.
-func (s *Store) Incarnation(ctx context.Context, key, fresh string) (string, error) {
-	value, err := s.c.Redis.Get(ctx, key).Result()
-	if errors.Is(err, redis.Nil) {
-		return s.MakeIncarnation(ctx, key, fresh)
+// Incarnations reads what stands under these keys: empty where there is none. A key that was not answered is missing. Errors: a
+// *LayoutError, before all others, and Redis' own.
+func (s *Store) Incarnations(ctx context.Context, keys []string) (map[string]string, error) {
+	answers, errs := make([][]any, len(keys)), make([]error, len(keys))
+	var wait sync.WaitGroup // a master that is away takes no time from the others
+	for i, key := range keys {
+		wait.Go(func() { answers[i], errs[i] = s.c.Redis.HMGet(ctx, key, "incarnation", "layout").Result() })
 	}
-	return value, err
+	wait.Wait()
+	found := map[string]string{}
+	for i, key := range keys {
+		text := textsOf(answers[i])
+		switch {
+		case redis.HasErrorPrefix(errs[i], "WRONGTYPE"):
+			return nil, ofLayout(key, "")
+		case errs[i] != nil:
+		case text[0] != "" && ofLayout(key, text[1]) != nil:
+			return nil, ofLayout(key, text[1])
+		default:
+			found[key] = text[0]
+		}
+	}
+	return found, errors.Join(errs...)
+}
+
+func ofLayout(key, number string) error {
+	if number == Layout {
+		return nil
+	}
+	return &LayoutError{key, number}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,7 +51,9 @@ type Store struct {
 	seconds *prometheus.HistogramVec
 	index   *index
 	damaged again.Reminder
-	behind  again.Reminder  // the index is
+	behind  again.Reminder // the index is
+	bar     bar
+	barred  sync.Once       // the bar is before the clients
 	waiting context.Context // ends when no call waits for Redis any more
 	giveUp  context.CancelFunc
 }
@@ -63,7 +66,7 @@ func New(c Config) (*Store, error) {
 			Name: "picket_redis_seconds", Help: "Time that Redis took for a script, retries included.",
 			Buckets: []float64{.0001, .0002, .0005, .001, .002, .005, .01, .05, .1, .5, 1, 5},
 		}, []string{"script"}),
-		index: newIndex(), damaged: again.Reminder{Every: time.Hour}, behind: again.Reminder{Every: time.Hour},
+		bar: bar{keys: Keys{c.Prefix}}, index: newIndex(), damaged: again.Reminder{Every: time.Hour}, behind: again.Reminder{Every: time.Hour},
 	}
 	s.waiting, s.giveUp = context.WithCancel(context.Background())
 	if c.Registry != nil {
