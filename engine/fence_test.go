@@ -248,13 +248,14 @@ func counterGoesBack(t *testing.T, s *shared) {
 
 func extendNeverRetakes(t *testing.T, s *shared) {
 	f := s.fleet(t)
-	a, b := f.host("host-a", short), f.host("host-b")
+	a, b := f.frozen("host-a", short), f.host("host-b")
 	ca, _ := claimed(t, a, "retake", "t")
 	letGo(t, a, "retake")
 	cb, _ := claimed(t, b, "retake", "t")
 	if err := b.Release(t.Context(), cb.ID, agent); err != nil {
 		t.Fatal(err)
 	}
+	a.Start()
 	deadline := time.Now().Add(patience)
 	for time.Now().Before(deadline) {
 		v, err := a.GetClaim(ca.ID, agent)
