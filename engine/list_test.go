@@ -156,6 +156,11 @@ func stuckTickets(t *testing.T, s *shared) {
 	if ids, want := listed(t, a, q), []string{"db-risk/t", "web-failing/t"}; !slices.Equal(ids, want) { // one is held, two are terminal
 		t.Errorf("got %q, want %q", ids, want)
 	}
+	for asset, want := range map[store.Asset][]string{"web-failing": {"web-failing/t"}, "web-held": nil} {
+		if ids := listed(t, a, store.TicketQuery{Stuck: true, Asset: asset, Limit: 1}); !slices.Equal(ids, want) {
+			t.Errorf("of %s: got %q, want %q", asset, ids, want)
+		}
+	}
 	age(t, s, a, store.ID("web-failing", "t"), 5*time.Minute) // an agent may pause as long
 	if ids, want := listed(t, a, q), []string{"db-risk/t"}; !slices.Equal(ids, want) {
 		t.Errorf("got %q, want %q", ids, want)

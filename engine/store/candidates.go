@@ -75,10 +75,11 @@ func (q TicketQuery) setNames() (names []string) {
 
 // open begins at the place where the listing goes on.
 func (c *candidates) open() {
+	c.seen, c.times = map[string]bool{}, map[string]time.Duration{}
 	from := c.at
 	if from.member == "" {
 		from.score = math.Inf(1)
-		if c.q.Stuck {
+		if c.q.Stuck && c.q.Asset == "" {
 			from.score = float64(c.now.Add(-stuckLeast).UnixMilli())
 		}
 	}
@@ -89,7 +90,6 @@ func (c *candidates) open() {
 	for _, name := range c.q.setNames() {
 		c.sets = append(c.sets, &sortedSet{name: name, key: c.s.Keys.Index(cmp.Or(c.q.Task, all), name), at: from})
 	}
-	c.seen, c.times = map[string]bool{}, map[string]time.Duration{}
 }
 
 func (c *candidates) ended() bool {

@@ -58,7 +58,7 @@ func (s *Store) Tickets(ctx context.Context, q TicketQuery) (TicketPage, error) 
 	}
 	page := TicketPage{Tickets: []Ticket{}}
 	c := &candidates{s: s, q: q, at: at, until: begun.Add(listTime)}
-	if q.Asset == "" {
+	if q.Asset == "" || q.Stuck {
 		unwritten := s.flushIndex(ctx)
 		whole, now, err := s.look(ctx)
 		if err != nil {
