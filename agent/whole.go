@@ -22,17 +22,16 @@ type Whole struct {
 	PerMinute float64 // became terminal lately
 }
 
-// watchList notes how many assets are worked on under the task, and tells how far they are: once, and with Follow again and again. It
-// tells nothing of a list that shares its task with others, as nobody knows which assets are whose.
+// watchList notes again and again how many assets are worked on under the task, as Redis may lose that: then what nobody has claimed yet
+// would be missing from the task's total. It tells how far they are: once, and with Follow each time. It tells nothing of a list that
+// shares its task with others, as nobody knows which assets are whose.
 func (a *Agent) watchList(ctx context.Context, list *assets.List, wholes chan<- Whole) {
-	before, digest := -1, list.Digest()
+	before, digest, pause := -1, list.Digest(), followPause
 	for {
 		var got client.TaskBody
 		err := a.call(ctx, func(ctx context.Context) (err error) {
-			if before < 0 {
-				_, err = a.client.NoteList(ctx, a.options.Task, digest, list.Len())
-			}
-			if err == nil {
+			_, err = a.client.NoteList(ctx, a.options.Task, digest, list.Len())
+			if err == nil && pause == followPause {
 				got, err = a.client.Task(ctx, a.options.Task)
 			}
 			return err
@@ -55,15 +54,18 @@ func (a *Agent) watchList(ctx context.Context, list *assets.List, wholes chan<- 
 			}
 		}
 		if err == nil && !a.options.Follow {
-			return
+			pause = notePause
 		}
 		select {
-		case <-time.After(followPause + rand.N(followPause)):
+		case <-time.After(pause + rand.N(pause)):
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// followPause is the least time from one question to the next; chance adds as much at most.
-const followPause = 2 * time.Second
+// The least time from one question to the next; chance adds as much at most.
+const (
+	followPause = 2 * time.Second
+	notePause   = 10 * time.Second // when nobody follows: about as often as the daemons look whether Redis lost data
+)
