@@ -173,6 +173,9 @@ func printTask(c *cli.Context, w io.Writer, r taskReport) {
 	if paused := open(t) - int64(len(r.Running)); paused > 0 {
 		head.row("paused", digits(paused)+" begun, and held by nobody now")
 	}
+	if failing := t.Failed - t.States[client.StateFailed]; failing > 0 {
+		head.row("failing", digits(failing)+" not FAILED, after a failed step: picket ticket ls --failed --task "+t.Task)
+	}
 	head.row("waiting", digits(t.Waiting()))
 	head.row("high risk", digits(t.HighRisk))
 	if left := t.Total - t.Done(); left > 0 && t.PerMinute > 0 {
