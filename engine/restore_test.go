@@ -160,8 +160,8 @@ func TestADowntimeIsNotTheAgentsSilence(t *testing.T) {
 	if v, err := e.GetClaim(got.Claim.ID, agent); err != nil || v.Status != Held {
 		t.Fatalf("got %+v, %v", v, err)
 	}
-	// Of its six seconds no more than three are left. Looks are counted, because time in which all stands still is nobody's silence.
-	for range 4500 / 20 {
+	// Of its six seconds some five are left at most. Looks are counted, because time in which all stands still is nobody's silence.
+	for range 5500 / 20 {
 		if v, _ := e.GetClaim(got.Claim.ID, agent); v.Reason == ReasonSilent {
 			return
 		}
