@@ -54,6 +54,8 @@ func (l *Lookout) Recall() error {
 
 // Look looks once. That Redis does not answer is for others to tell.
 func (l *Lookout) Look(ctx context.Context) error {
+	l.looking.Lock()
+	defer l.looking.Unlock()
 	l.lookAtHost()
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()

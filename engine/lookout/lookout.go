@@ -50,7 +50,8 @@ type Lookout struct {
 
 	known atomic.Pointer[map[string]string] // a copy of stores; nil before the first look
 
-	// What the loop alone uses.
+	// What a look alone uses, of which there is one at a time.
+	looking sync.Mutex
 	rounds  int                  // looks at what was written
 	stores  map[string]string    // the incarnation last found, by key
 	host    *clockStand          // nil: not read yet
