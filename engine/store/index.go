@@ -184,13 +184,13 @@ func (s *Store) place(ctx context.Context, entries map[TicketID]entry) (left map
 		pipe := s.c.Redis.Pipeline()
 		answers := make([]*redis.Cmd, len(trip))
 		for i, c := range trip {
-			answers[i] = indexScript.EvalSha(ctx, pipe, []string{c.key}, c.args...)
+			answers[i] = indexScript.linked().EvalSha(ctx, pipe, []string{c.key}, c.args...)
 		}
 		_, _ = pipe.Exec(ctx) // each has its own error
 		for i, c := range trip {
 			failed := answers[i].Err()
 			if redis.HasErrorPrefix(failed, "NOSCRIPT") {
-				failed = indexScript.Eval(ctx, s.c.Redis, []string{c.key}, c.args...).Err()
+				failed = indexScript.linked().Eval(ctx, s.c.Redis, []string{c.key}, c.args...).Err()
 			}
 			if failed != nil {
 				err = Unavailable(failed)

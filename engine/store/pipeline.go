@@ -69,7 +69,7 @@ func (p *pipeline) run(ctx context.Context, s script, keys []string, args []any)
 		return nil, ctx.Err()
 	}
 	if redis.HasErrorPrefix(c.err, "NOSCRIPT") {
-		return s.Eval(ctx, p.redis, keys, args...).Slice()
+		return s.linked().Eval(ctx, p.redis, keys, args...).Slice()
 	}
 	return c.reply, c.err
 }
@@ -109,7 +109,7 @@ func (p *pipeline) trip(calls []*scriptCall) {
 	replies := make([]*redis.Cmd, len(calls))
 	for i, c := range calls {
 		if c.err = c.ctx.Err(); c.err == nil {
-			replies[i] = c.script.EvalSha(ctx, pipe, c.keys, c.args...)
+			replies[i] = c.script.linked().EvalSha(ctx, pipe, c.keys, c.args...)
 		}
 	}
 	_, _ = pipe.Exec(ctx) // each reply has its own error, that of the trip too

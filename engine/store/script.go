@@ -4,10 +4,12 @@
 package store
 
 import (
+	"context"
 	"embed"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/redis/go-redis/v9"
@@ -18,8 +20,13 @@ var lua embed.FS
 
 // script is a Lua script with its name for the metrics, which is that of its file and of the Go function that runs it.
 type script struct {
-	name string
-	*redis.Script
+	name   string
+	linked func() *redis.Script // with its first use: most commands use none
+}
+
+// Run runs it by its hash, and sends its text where Redis does not know that.
+func (s script) Run(ctx context.Context, c redis.Scripter, keys []string, args ...any) *redis.Cmd {
+	return s.linked().Run(ctx, c, keys, args...)
 }
 
 // scripts are all of them.
@@ -28,14 +35,16 @@ var scripts []script
 // newScript reads lua/NAME.lua, with what it needs of these files of that folder before it. One that begins with common gets what both
 // sides must agree upon, too.
 func newScript(name string, before ...string) script {
-	source := readLua(name)
-	for _, file := range slices.Backward(before) {
-		source = link(readLua(file), source)
-	}
-	if len(before) > 0 {
-		source = link(agreed(), source)
-	}
-	s := script{name, redis.NewScript(source)}
+	s := script{name, sync.OnceValue(func() *redis.Script {
+		source := readLua(name)
+		for _, file := range slices.Backward(before) {
+			source = link(readLua(file), source)
+		}
+		if len(before) > 0 {
+			source = link(agreed(), source)
+		}
+		return redis.NewScript(source)
+	})}
 	scripts = append(scripts, s)
 	return s
 }
@@ -83,7 +92,7 @@ func defined(part string) (names []string) {
 func Scripts() map[string]*redis.Script {
 	byName := map[string]*redis.Script{}
 	for _, s := range scripts {
-		byName[s.name] = s.Script
+		byName[s.name] = s.linked()
 	}
 	return byName
 }

@@ -115,7 +115,7 @@ func (s *Store) run(ctx context.Context, sc script, id TicketID, by Writer, refu
 	keys := s.Keys.all(id)
 	args := s.args(id, by, refused, more...)
 	through := s.scripts
-	if sc.Script == releaseScript.Script { // the ends of claims wait for no other call
+	if sc.name == releaseScript.name { // the ends of claims wait for no other call
 		through = s.ends
 	}
 	for {
