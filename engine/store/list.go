@@ -59,13 +59,9 @@ func (s *Store) Tickets(ctx context.Context, q TicketQuery) (TicketPage, error) 
 	page := TicketPage{Tickets: []Ticket{}}
 	c := &candidates{s: s, q: q, at: at, until: begun.Add(listTime)}
 	if q.Asset == "" || q.Stuck {
-		unwritten := s.flushIndex(ctx)
-		whole, now, err := s.look(ctx)
-		if err != nil {
+		if c.now, page.Incomplete, err = s.indexed(ctx); err != nil {
 			return TicketPage{}, err
 		}
-		page.Incomplete = unwritten != nil || !whole
-		c.now = now
 	}
 	c.open()
 	size, last := int64(0), ""

@@ -35,8 +35,7 @@ func (r *reply) standing(id TicketID) map[TicketID]Stand {
 		}
 	}
 	if h := r.hash(0); !h.isPart() && h["state"] != "" {
-		s := h.stand()
-		stands[id] = s
+		stands[id] = h.stand()
 	}
 	return stands
 }

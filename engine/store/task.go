@@ -47,8 +47,7 @@ func (s *Store) Tasks(ctx context.Context, limit int, cursor string) (TaskPage, 
 	if at.member == "" {
 		at.score = math.Inf(1)
 	}
-	unwritten := s.flushIndex(ctx)
-	whole, now, err := s.look(ctx)
+	now, incomplete, err := s.indexed(ctx)
 	if err != nil {
 		return TaskPage{}, err
 	}
@@ -57,7 +56,7 @@ func (s *Store) Tasks(ctx context.Context, limit int, cursor string) (TaskPage, 
 		return TaskPage{}, err
 	}
 	some := all.some[:min(len(all.some), limit)]
-	page := TaskPage{Tasks: []Task{}, Incomplete: unwritten != nil || !whole}
+	page := TaskPage{Tasks: []Task{}, Incomplete: incomplete}
 	names := make([]string, len(some))
 	for i, z := range some {
 		names[i] = z.Member.(string)
@@ -82,8 +81,7 @@ func (s *Store) Tasks(ctx context.Context, limit int, cursor string) (TaskPage, 
 func (s *Store) Task(ctx context.Context, name string) (task Task, incomplete bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
-	unwritten := s.flushIndex(ctx)
-	whole, now, err := s.look(ctx)
+	now, incomplete, err := s.indexed(ctx)
 	if err != nil {
 		return Task{}, false, err
 	}
@@ -99,7 +97,7 @@ func (s *Store) Task(ctx context.Context, name string) (task Task, incomplete bo
 		return Task{}, false, Unavailable(err)
 	}
 	task.UpdatedAt = time.UnixMilli(int64(score)).UTC()
-	return task, unwritten != nil || !whole, nil
+	return task, incomplete, nil
 }
 
 // counting is a task whose counts are asked for.

@@ -63,6 +63,13 @@ func (s *Store) look(ctx context.Context) (whole bool, now time.Time, err error)
 	return len(stores) > 0, clock.Val(), nil
 }
 
+// indexed writes what is yet to be indexed, for a listing. incomplete: some of that could not be written, or the index is not whole.
+func (s *Store) indexed(ctx context.Context) (now time.Time, incomplete bool, err error) {
+	unwritten := s.flushIndex(ctx)
+	whole, now, err := s.look(ctx)
+	return now, unwritten != nil || !whole, err
+}
+
 // Walk goes through all tickets on each master and puts the index right. It hands each over with the fields that tell whether delivery
 // is in order: state, owner and intent. What each returns about a ticket, damaged keys too, is its own; it ends with the context or an
 // ErrUnavailable.
