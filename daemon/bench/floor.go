@@ -143,6 +143,10 @@ func ticketOf(asset, task string, fields map[string]string) ticket {
 		},
 		Steps: map[string]json.RawMessage{},
 	}
+	if risk, ok := fields["high_risk"]; ok {
+		high := risk == "1"
+		t.HighRisk = &high
+	}
 	for name, value := range fields {
 		if step, ok := strings.CutPrefix(name, "steps."); ok {
 			t.Steps[step] = json.RawMessage(value)

@@ -170,9 +170,13 @@ func (w *redisWork) record(ctx context.Context, h *held, r client.StepRequest) (
 	if r.Step == client.StepIntel {
 		anew = "," // the arrow stays in its state
 	}
+	risk := ""
+	if r.Step == client.StepAssess {
+		risk = "0"
+	}
 	h.steps["steps."+r.Step] = string(record)
 	fields, _, err := w.call(ctx, w.step, h, refusal("step", h.token), h.next(), r.Step, r.State, base64.RawURLEncoding.EncodeToString(digest[:]),
-		from[r.Step], anew, r.Summary, "", []byte(r.Facts))
+		from[r.Step], anew, r.Summary, risk, []byte(r.Facts))
 	return fields, err
 }
 

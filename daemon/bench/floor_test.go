@@ -39,7 +39,7 @@ func TestFloorDoesTheSequence(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := c.Ticket(t.Context(), "a.example", task)
-	if err != nil || got.State != client.StateFinished || got.Revision != 6 || string(got.Steps[client.StepVuln].Facts) != string(steps[1].Facts) {
+	if err != nil || got.State != client.StateFinished || got.Revision != 6 || got.HighRisk == nil || *got.HighRisk || string(got.Steps[client.StepVuln].Facts) != string(steps[1].Facts) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
