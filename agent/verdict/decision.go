@@ -14,20 +14,18 @@ import (
 
 	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/sockapi/client"
-
-	"github.com/picketd/picket/agent/findings"
 )
 
 // AssessFacts are the inputs and the result of the decision, so that it can be explained later.
 type AssessFacts struct {
-	HighRisk  bool               `json:"high_risk"`
-	Condition string             `json:"condition"`
-	Parts     []judged           `json:"parts"` // of the condition, one by one
-	Inputs    Figures            `json:"inputs"`
-	Left      int                `json:"left,omitempty"` // findings for which the list had no room
-	Intel     intelUse           `json:"intel"`
-	Findings  []findings.Finding `json:"findings"`          // the most severe few
-	ToldBy    *ToldBy            `json:"told_by,omitempty"` // why people are not told again
+	HighRisk  bool        `json:"high_risk"`
+	Condition string      `json:"condition"`
+	Parts     []judged    `json:"parts"` // of the condition, one by one
+	Inputs    Figures     `json:"inputs"`
+	Left      int         `json:"left,omitempty"` // findings for which the list had no room
+	Intel     intelUse    `json:"intel"`
+	Findings  []Reference `json:"findings"`          // the most severe few
+	ToldBy    *ToldBy     `json:"told_by,omitempty"` // why people are not told again
 }
 
 // judged is a part of a condition with what it came to.
@@ -58,7 +56,7 @@ type ToldBy struct {
 	Open   []string  `json:"open,omitempty"` // channels on which nobody has got it: they are told now
 }
 
-// shownFindings is how many findings stand in the facts of assess.
+// shownFindings is how many findings the facts of assess refer to.
 const shownFindings = 10
 
 // Contradiction is what a command's facts say against its verdict of no high risk.
@@ -76,7 +74,7 @@ func Contradiction(out Record) error {
 func Decide(c *Condition, e Evidence, skipped string) (Record, error) {
 	f := AssessFacts{
 		Condition: c.text, Inputs: e.Figures, Left: e.left, Intel: intelUse{Skipped: skipped},
-		Findings: e.Findings[:min(len(e.Findings), shownFindings)],
+		Findings: e.worst(shownFindings),
 	}
 	if i := e.intel; i != nil {
 		f.Intel = intelUse{true, "", i.KEVIDs, i.KEVDate, i.EPSSID, i.EPSSDate, i.Old, e.unasked}
@@ -153,4 +151,11 @@ func (p judged) words() string {
 		return p.Condition
 	}
 	return fmt.Sprintf("%s (%s)", p.Condition, p.Because)
+}
+
+// NewReason says whether a part of the condition holds that did not hold then.
+func NewReason(now, then AssessFacts) bool {
+	return slices.ContainsFunc(now.Parts, func(p judged) bool {
+		return p.Holds && !slices.ContainsFunc(then.Parts, func(q judged) bool { return q.Holds && q.Condition == p.Condition })
+	})
 }

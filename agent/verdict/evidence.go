@@ -140,10 +140,3 @@ func moreSevere(now, before findings.Finding) bool {
 	return slices.Index(client.Severities(), now.Severity) > slices.Index(client.Severities(), before.Severity) || now.CVSS > before.CVSS ||
 		now.KEV && !before.KEV
 }
-
-// NewReason says whether a part of the condition holds that did not hold then.
-func NewReason(now, then AssessFacts) bool {
-	return slices.ContainsFunc(now.Parts, func(p judged) bool {
-		return p.Holds && !slices.ContainsFunc(then.Parts, func(q judged) bool { return q.Holds && q.Condition == p.Condition })
-	})
-}

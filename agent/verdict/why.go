@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/picketd/picket/agent/findings"
 	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -21,12 +22,14 @@ type Explanation struct {
 	State    string          `json:"state"`
 	HighRisk *bool           `json:"high_risk"` // null when it was not assessed, or by a command that does not say
 	Decision json.RawMessage `json:"decision"`  // the facts of assess, null when there are none
-	Words    []string        `json:"words"`     // the same for people, line by line
+
+	Findings []findings.Finding `json:"findings"` // those to which the decision refers
+	Words    []string           `json:"words"`    // the same for people, line by line
 }
 
 // Why explains a ticket from what is recorded in it.
 func Why(t client.Ticket) Explanation {
-	x := Explanation{Ticket: t.ID, State: t.State, Words: []string{}}
+	x := Explanation{Ticket: t.ID, State: t.State, Findings: []findings.Finding{}, Words: []string{}}
 	say := func(format string, args ...any) {
 		x.Words = append(x.Words, strings.TrimRight(fmt.Sprintf(format, args...), " "))
 	}
@@ -51,7 +54,9 @@ func Why(t client.Ticket) Explanation {
 		say("assess: decided by a command: %s %s", step.State, step.Summary)
 	} else {
 		x.HighRisk = &f.HighRisk
-		f.explain(say)
+		e, _ := EvidenceOf(t) // a command may have decided from facts of another form
+		x.Findings = e.referred(f.Findings)
+		f.explain(say, x.Findings)
 	}
 	if by := f.ToldBy; by != nil {
 		again := "People were not told again"
@@ -78,7 +83,7 @@ func Why(t client.Ticket) Explanation {
 	return x
 }
 
-func (f AssessFacts) explain(say func(string, ...any)) {
+func (f AssessFacts) explain(say func(string, ...any), worst []findings.Finding) {
 	verdict := "The risk is not high, because this does not hold"
 	if f.HighRisk {
 		verdict = "The risk is high, because this holds"
@@ -121,7 +126,7 @@ func (f AssessFacts) explain(say func(string, ...any)) {
 	if f.Intel.Unchecked > 0 {
 		say("%d CVEs of the least severe findings could not be asked for.", f.Intel.Unchecked)
 	}
-	for _, one := range f.Findings {
+	for _, one := range worst {
 		score := ""
 		if one.CVSS > 0 {
 			score = "CVSS " + num(one.CVSS) + " "
@@ -188,14 +193,3 @@ func WhyFailed(t client.Ticket) string {
 	}
 	return cmp.Or(t.Summary, "nothing says why; picket ticket history may")
 }
-
-// BriefList names the first few.
-func BriefList(all []string, most int) string {
-	if len(all) <= most {
-		return strings.Join(all, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
-}
-
-// TimeForm is how a time is written for people, with its zone.
-const TimeForm = "2006-01-02 15:04:05 MST"
