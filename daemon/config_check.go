@@ -50,7 +50,7 @@ func (c Config) check(k checker) []problem {
 		}
 		for _, name := range ch.Flows {
 			_, err := store.LookupFlow(name)
-			k.Demand(err == nil && name != "", at+"flows", "%q is not a known flow: write \"asset-inference\"", name)
+			k.Demand(err == nil && name != "", at+"flows", "%q is not a known flow: write \"asset-inference\" or \"list-report\"", name)
 		}
 		if first, twice := names[ch.Name]; twice {
 			k.Demand(false, at+"name", "%q is the name of channel[%d] too: each needs a name of its own", ch.Name, first)

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/picketd/picket/audit"
@@ -43,6 +44,9 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 	flow, err := store.LookupFlow(r.Flow)
 	if err != nil {
 		return ClaimResult{}, err
+	}
+	if err := flow.Takes(r.Asset); err != nil {
+		return ClaimResult{}, &InvalidError{"asset", strings.TrimPrefix(err.Error(), store.ErrInvalidAsset.Error()+": ")}
 	}
 	process, err := e.liveness(&r)
 	if err != nil {
@@ -143,7 +147,7 @@ func (e *Engine) try(ctx context.Context, c *claim, t *turn) (store.Ticket, bool
 	if err != nil {
 		return store.Ticket{}, false, err
 	}
-	if c.flow.Final(snap.State()) {
+	if store.Final(snap.State()) {
 		if snap.Big {
 			ticket, err := e.Ticket(ctx, c.ticket)
 			return ticket, false, err

@@ -202,6 +202,17 @@ func claimed(t *testing.T, e *Engine, asset, task string) (*Claim, ClaimResult) 
 	return r.Claim, r
 }
 
+func claimedIn(t *testing.T, e *Engine, flow *store.Flow, asset, task string) *Claim {
+	t.Helper()
+	request := ask(asset, task)
+	request.Flow = flow.Name
+	r, err := e.Claim(t.Context(), request)
+	if err != nil || r.Claim == nil {
+		t.Fatalf("cannot claim: %+v, %v", r, err)
+	}
+	return r.Claim
+}
+
 func step(t *testing.T, e *Engine, c *Claim, name string, state store.State, facts string) (WriteResult, error) {
 	t.Helper()
 	r := StepRequest{Step: name, State: state}

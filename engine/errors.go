@@ -29,7 +29,7 @@ var (
 
 // InvalidError says which field of a request is wrong. It is an ErrInvalid.
 type InvalidError struct {
-	Field   string // as in the request: pid, heartbeat, max_hold
+	Field   string // as in the request: asset, pid, heartbeat, max_hold
 	Message string
 }
 

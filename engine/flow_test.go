@@ -53,14 +53,20 @@ func TestF11_F29_AnUnfinishedTicketWithoutALockCanBeClaimed(t *testing.T) {
 // alongTheFlow puts a ticket into every state and tries every step to every state, finish, and final failure.
 func alongTheFlow(t *testing.T, s *shared) {
 	e := s.fleet(t).frozen("host-a")
-	states := []store.State{store.Init, store.AssetOnline, store.AssetOffline, store.VulnCheckDone, store.HighRiskFound, store.Notifying, store.Notified, store.Finished, store.Failed}
+	along(t, e, store.AssetInference, "flow-")
+	along(t, e, store.ListReport, "list:flow-")
+}
+
+func along(t *testing.T, e *Engine, flow *store.Flow, assets string) {
+	t.Helper()
+	states := []store.State{store.Init, store.AssetOnline, store.AssetOffline, store.VulnCheckDone, store.HighRiskFound, store.Gathered, store.Notifying, store.Notified, store.Finished, store.Failed}
 	for i, from := range states {
 		put := func(task string) *Claim {
-			c, _ := claimed(t, e, fmt.Sprintf("flow-%d", i), task)
+			c := claimedIn(t, e, flow, fmt.Sprint(assets, i), task)
 			e.config.Redis.HSet(t.Context(), e.store.Keys.Ticket(c.Ticket), "state", string(from))
 			return c
 		}
-		next := store.AssetInference.Next(from)
+		next := flow.Next(from)
 		allowed := func(by string, to store.State) bool {
 			return slices.ContainsFunc(next, func(n store.Next) bool { return n.Step == by && slices.Contains(n.States, to) })
 		}
@@ -82,7 +88,7 @@ func alongTheFlow(t *testing.T, s *shared) {
 			}
 			_ = e.Release(t.Context(), c.ID, agent)
 		}
-		for _, name := range store.AssetInference.Steps() {
+		for _, name := range flow.Steps() {
 			for _, to := range states {
 				try(name+" to "+string(to), allowed(name, to), func(c *Claim) error {
 					_, err := step(t, e, c, name, to, "")
@@ -94,8 +100,8 @@ func alongTheFlow(t *testing.T, s *shared) {
 			_, err := e.Finish(t.Context(), c.ID, agent, "")
 			return err
 		})
-		try("final failure", from != store.Notifying && from != store.Finished && from != store.Failed, func(c *Claim) error {
-			_, err := e.Fail(t.Context(), c.ID, agent, FailureRequest{"online", "broken", true})
+		try("final failure", len(next) > 0 && from != store.Notifying, func(c *Claim) error {
+			_, err := e.Fail(t.Context(), c.ID, agent, FailureRequest{flow.Steps()[0], "broken", true})
 			return err
 		})
 		try("notify", allowed("notify", store.Notifying), func(c *Claim) error {

@@ -73,7 +73,7 @@ const listLimit = 100
 type ticketsQuery struct {
 	Asset    string `json:"asset,omitempty" form:"asset" doc:"Only this asset's, or with * at its end those whose asset begins so."`
 	Task     string `json:"task,omitempty" form:"task" doc:"Only of this task."`
-	State    string `json:"state,omitempty" enum:"INIT,ASSET_ONLINE,ASSET_OFFLINE,VULN_CHECK_DONE,HIGH_RISK_FOUND,NOTIFYING,NOTIFIED,FINISHED,FAILED" doc:"Only those in this state."`
+	State    string `json:"state,omitempty" enum:"INIT,ASSET_ONLINE,ASSET_OFFLINE,VULN_CHECK_DONE,HIGH_RISK_FOUND,GATHERED,NOTIFYING,NOTIFIED,FINISHED,FAILED" doc:"Only those in this state."`
 	Since    string `json:"since,omitempty" form:"time" doc:"Only those written to then or later; a time of RFC 3339."`
 	Host     string `json:"host,omitempty" minLength:"1" maxLength:"256" doc:"Only those that are held there, were held there last, or have a step that was recorded there."`
 	HighRisk bool   `json:"high_risk,omitempty" doc:"Only those with high_risk true."`

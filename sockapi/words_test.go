@@ -42,34 +42,34 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestWordsOfTheFlow goes through the built-in flow: its states, its steps and the calls beside them are the client's, and no others.
+// TestWordsOfTheFlow goes through the built-in flows: their states, their steps and the calls beside them are the client's, and no others.
 func TestWordsOfTheFlow(t *testing.T) {
 	t.Parallel()
-	flow, err := store.LookupFlow(client.FlowAssetInference)
-	must(t, err)
-	steps, states := map[string]bool{}, map[string]bool{string(flow.Initial): true, string(store.Notified): true}
-	for _, s := range flow.Terminal {
-		states[string(s)] = true
-	}
-	for _, from := range []store.State{store.Init, store.AssetOnline, store.AssetOffline, store.VulnCheckDone, store.HighRiskFound, store.Notifying, store.Notified} {
-		for _, next := range flow.Next(from) {
-			steps[next.Step] = true
-			for _, to := range next.States {
-				states[string(to)] = true
+	steps, states := map[string]bool{}, map[string]bool{string(store.Notified): true, string(store.Failed): true}
+	for _, name := range []string{client.FlowAssetInference, client.FlowListReport} {
+		flow, err := store.LookupFlow(name)
+		must(t, err)
+		states[string(flow.Initial)] = true
+		for _, from := range []store.State{store.Init, store.AssetOnline, store.AssetOffline, store.VulnCheckDone, store.HighRiskFound, store.Gathered, store.Notifying, store.Notified} {
+			for _, next := range flow.Next(from) {
+				steps[next.Step] = true
+				for _, to := range next.States {
+					states[string(to)] = true
+				}
 			}
 		}
 	}
-	wantSteps := []string{client.StepAssess, client.CallFinish, client.StepIntel, client.CallNotify, client.StepOnline, client.StepVuln}
+	wantSteps := []string{client.StepAssess, client.CallFinish, client.StepGather, client.StepIntel, client.CallNotify, client.StepOnline, client.StepVuln}
 	if got := slices.Sorted(maps.Keys(steps)); !slices.Equal(got, wantSteps) {
-		t.Errorf("the flow's steps are %q, the client's %q", got, wantSteps)
+		t.Errorf("the flows' steps are %q, the client's %q", got, wantSteps)
 	}
 	wantStates := []string{
 		client.StateInit, client.StateAssetOnline, client.StateAssetOffline, client.StateVulnCheckDone, client.StateHighRiskFound,
-		client.StateNotifying, client.StateNotified, client.StateFinished, client.StateFailed,
+		client.StateGathered, client.StateNotifying, client.StateNotified, client.StateFinished, client.StateFailed,
 	}
 	slices.Sort(wantStates)
 	if got := slices.Sorted(maps.Keys(states)); !slices.Equal(got, wantStates) {
-		t.Errorf("the flow's states are %q, the client's %q", got, wantStates)
+		t.Errorf("the flows' states are %q, the client's %q", got, wantStates)
 	}
 }
 

@@ -32,6 +32,8 @@ func Check(s string) string {
 		return fmt.Sprintf("has an invisible character, %U: type the line anew", r)
 	case s == "." || s == "..":
 		return "is . or .., which no asset can be"
+	case strings.HasPrefix(s, ReportPrefix):
+		return "begins with " + ReportPrefix + ", as the reports of lists do: name it otherwise"
 	}
 	return ""
 }
@@ -124,6 +126,22 @@ func network(s string) (addrs []string, is bool, reason string) {
 func IsNetwork(s string) bool {
 	_, is, _ := network(s)
 	return is
+}
+
+// ReportPrefix is how the asset begins that a list's report is for; its name follows.
+const ReportPrefix = "list:"
+
+// ReportRule says what a report's name must be.
+const ReportRule = "must have 1 to 64 of A-Z a-z 0-9 . _ -"
+
+var reportForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// CheckReport says why something cannot be a report's name, or nothing.
+func CheckReport(name string) string {
+	if !reportForm.MatchString(name) {
+		return ReportRule
+	}
+	return ""
 }
 
 var taskForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)

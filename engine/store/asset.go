@@ -71,6 +71,9 @@ func checkAsset(s string) error {
 // isPlain says whether a rune may stand in a task id, and as itself in a key.
 func isPlain(r rune) bool { return assets.IsAlphanumeric(r) || r == '.' || r == '_' || r == '-' }
 
+// IsReport reports whether an asset is a list's report.
+func (a Asset) IsReport() bool { return strings.HasPrefix(string(a), assets.ReportPrefix) }
+
 // Enc is the asset percent-encoded to [A-Za-z0-9._-], as it stands in keys. Hexadecimal digits are upper-case.
 func (a Asset) Enc() string {
 	if !strings.ContainsFunc(string(a), func(r rune) bool { return !isPlain(r) }) {

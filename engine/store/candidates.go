@@ -48,22 +48,25 @@ type sortedSet struct {
 }
 
 // states are all that a ticket can be in.
-func states() []State { return append(AssetInference.open(), AssetInference.Terminal...) }
+func states() []State { return append(openStates(), Finished, Failed) }
 
 // setNames are the sets of the index in one of which each ticket is that is asked for: as small ones as there are.
 func (q TicketQuery) setNames() (names []string) {
+	if q.Task != "" {
+		names = []string{setReports}
+	}
 	some := states()
 	switch {
 	case q.State != "" && q.State != Finished:
 		some = []State{q.State}
 	case q.Failed:
-		return []string{setFailed}
+		return append(names, setFailed)
 	case q.Held:
 		some = without(some, Finished)
 	case q.Stuck:
-		some = AssetInference.open()
+		some = openStates()
 	case q.HighRisk:
-		return []string{setHighRisk}
+		return append(names, setHighRisk)
 	case q.State == Finished:
 		some = []State{Finished}
 	}

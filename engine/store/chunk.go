@@ -74,7 +74,7 @@ func (s *Store) Chunk(ctx context.Context, task string, of []Asset, standing str
 	c, oldest := Chunk{Open: []int{}, Basis: basis(m.epoch, standing)}, states[0].UpdatedAt
 	for i, t := range states {
 		switch {
-		case !AssetInference.Final(t.State):
+		case !Final(t.State):
 			c.Open = append(c.Open, i)
 			continue
 		case t.State == Failed:

@@ -21,7 +21,7 @@ var (
 // are for a grant that nobody holds.
 func (s *Store) Reopen(ctx context.Context, id TicketID, by Writer, seen Hash, why string) (Written, error) {
 	return s.writeTicket(ctx, reopenScript, id, by, "", audit.Event{Kind: audit.Reopened, Agent: by.Agent, Reason: why},
-		s.c.KeepGrants.Milliseconds(), why, string(AssetInference.Initial), seen["revision"])
+		s.c.KeepGrants.Milliseconds(), why, string(flowOf(id.Asset).Initial), seen["revision"])
 }
 
 // Resolution is what an administrator says became of channels.

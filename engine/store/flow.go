@@ -4,21 +4,26 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
+
+	"github.com/picketd/picket/agent/assets"
 )
 
 // State is a state of a flow.
 type State string
 
-// The states of the flow asset-inference.
+// The states of the built-in flows. Failed, Finished, Notified and Notifying are those of every flow.
 const (
 	Init          State = "INIT"
 	AssetOnline   State = "ASSET_ONLINE"
 	AssetOffline  State = "ASSET_OFFLINE"
 	VulnCheckDone State = "VULN_CHECK_DONE"
 	HighRiskFound State = "HIGH_RISK_FOUND"
+	Gathered      State = "GATHERED"
 	Notifying     State = "NOTIFYING"
 	Notified      State = "NOTIFIED"
 	Finished      State = "FINISHED"
@@ -31,16 +36,18 @@ const (
 	FinishCall = "finish"
 )
 
-// DefaultFlow is the flow of a claim that names none.
-const DefaultFlow = "asset-inference"
+// The names of the built-in flows. DefaultFlow is that of a claim that names none.
+const (
+	DefaultFlow    = "asset-inference"
+	ListReportFlow = "list-report"
+)
 
 // Flow is the state machine that a ticket follows. Its arrows are what agents may do; NOTIFYING is left by delivery alone,
 // which no arrow shows.
 type Flow struct {
-	Name     string
-	Initial  State
-	Terminal []State
-	arrows   []arrow
+	Name    string
+	Initial State
+	arrows  []arrow
 }
 
 type arrow struct {
@@ -49,11 +56,10 @@ type arrow struct {
 	to   State
 }
 
-// AssetInference is the built-in flow.
+// AssetInference takes an asset from the question whether it is online to what people are told of it.
 var AssetInference = &Flow{
-	Name:     DefaultFlow,
-	Initial:  Init,
-	Terminal: []State{Finished, Failed},
+	Name:    DefaultFlow,
+	Initial: Init,
 	arrows: []arrow{
 		{Init, "online", AssetOnline},
 		{Init, "online", AssetOffline},
@@ -70,18 +76,56 @@ var AssetInference = &Flow{
 	},
 }
 
+// ListReport tells people what came of a list. Its assets begin with list:, and no other flow's do.
+var ListReport = &Flow{
+	Name:    ListReportFlow,
+	Initial: Init,
+	arrows: []arrow{
+		{Init, "gather", Gathered},
+		{Gathered, NotifyCall, Notifying},
+		{Gathered, FinishCall, Finished},
+		{Notifying, FinishCall, Finished},
+		{Notified, FinishCall, Finished},
+	},
+}
+
+var flows = []*Flow{AssetInference, ListReport}
+
 // Next is one thing that may come next: a step with the states it may lead to, or notify or finish.
 type Next struct {
 	Step   string
 	States []State
 }
 
-// LookupFlow returns a flow by name, the built-in one for "", or ErrUnknownFlow.
+// LookupFlow returns a flow by name, asset-inference for "", or ErrUnknownFlow.
 func LookupFlow(name string) (*Flow, error) {
-	if name == "" || name == DefaultFlow {
-		return AssetInference, nil
+	for _, f := range flows {
+		if f.Name == cmp.Or(name, DefaultFlow) {
+			return f, nil
+		}
 	}
-	return nil, fmt.Errorf("%w: the only flow is %s", ErrUnknownFlow, DefaultFlow)
+	return nil, fmt.Errorf("%w: there are %s and %s", ErrUnknownFlow, DefaultFlow, ListReportFlow)
+}
+
+// flowOf is the flow that an asset's tickets follow.
+func flowOf(a Asset) *Flow {
+	if a.IsReport() {
+		return ListReport
+	}
+	return AssetInference
+}
+
+// Takes says why no ticket of an asset can follow the flow, or is nil. Its error is an ErrInvalidAsset.
+func (f *Flow) Takes(a Asset) error {
+	switch {
+	case f != ListReport && a.IsReport():
+		return fmt.Errorf("%w: what begins with %s is a list's report: its flow is %s", ErrInvalidAsset, assets.ReportPrefix, ListReportFlow)
+	case f == ListReport && !a.IsReport():
+		return fmt.Errorf("%w: %s is for assets that begin with %s: leave flow out for any other", ErrInvalidAsset, ListReportFlow, assets.ReportPrefix)
+	case f == ListReport && assets.CheckReport(strings.TrimPrefix(string(a), assets.ReportPrefix)) != "":
+		return fmt.Errorf("%w: a report's name, behind %s, %s", ErrInvalidAsset, assets.ReportPrefix, assets.ReportRule)
+	}
+	return nil
 }
 
 // Next is what may come next in a state, in the order of the flow.
@@ -144,19 +188,11 @@ func (f *Flow) risk(step string, to State, facts json.RawMessage) string {
 	return flag(to == HighRiskFound || said.HighRisk == true)
 }
 
-// Final reports whether nothing is left to be done in a state.
-func (f *Flow) Final(s State) bool { return slices.Contains(f.Terminal, s) }
+// Final reports whether nothing is left to be done in a state, in whatever flow.
+func Final(s State) bool { return s == Finished || s == Failed }
 
 // failable are the states from which a final failure leads to FAILED: all but the terminal ones and NOTIFYING.
-func (f *Flow) failable() []State {
-	var set []State
-	for _, s := range f.open() {
-		if s != Notifying {
-			set = append(set, s)
-		}
-	}
-	return set
-}
+func (f *Flow) failable() []State { return without(f.open(), Notifying) }
 
 // open are the states that are not terminal.
 func (f *Flow) open() []State {
@@ -164,6 +200,19 @@ func (f *Flow) open() []State {
 	for _, a := range f.arrows {
 		if !slices.Contains(set, a.from) {
 			set = append(set, a.from)
+		}
+	}
+	return set
+}
+
+// openStates are those of all flows that are not terminal.
+func openStates() []State {
+	var set []State
+	for _, f := range flows {
+		for _, s := range f.open() {
+			if !slices.Contains(set, s) {
+				set = append(set, s)
+			}
 		}
 	}
 	return set

@@ -39,6 +39,8 @@ func (is Stand) in(set string) bool {
 		return is.Failed
 	case setHighRisk:
 		return is.HighRisk != nil && *is.HighRisk
+	case setReports:
+		return true
 	}
 	return set == string(is.State)
 }

@@ -36,6 +36,9 @@ const (
 	markHighRisk, setHighRisk = "h", "high_risk"
 )
 
+// setReports is the set of a task's reports, in whatever state: they count as none of its assets.
+const setReports = "reports"
+
 // index gathers how tickets stand that were written. They are in other slots than the index, so no script of theirs can write it: it
 // is a hint, never the truth. Who lists reads each ticket, and puts right what differs; the walk puts back what is missing.
 type index struct {
@@ -218,10 +221,14 @@ func (s *Store) placings(entries map[TicketID]entry) (calls []placing) {
 			args := []any{s.c.Keep.Milliseconds(), most, string(Finished), string(Notifying)}
 			for _, id := range some {
 				e, member := entries[id], string(id.Asset)
-				if part == all {
+				state, marks := string(e.State), e.marks()
+				switch {
+				case part == all:
 					member = id.String()
+				case id.Asset.IsReport() && state != "":
+					state, marks = setReports, ""
 				}
-				args = append(args, member, string(e.State), decimal(e.score), e.marks(), decimal(e.wrong))
+				args = append(args, member, state, decimal(e.score), marks, decimal(e.wrong))
 			}
 			calls = append(calls, placing{some, s.Keys.Index(part, "where"), args})
 		}

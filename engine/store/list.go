@@ -118,7 +118,7 @@ func (c *candidates) matches(ctx context.Context, found []found) ([]bool, error)
 			(!q.HighRisk || t.HighRisk != nil && *t.HighRisk) &&
 			(!q.Failed || found[i].stand.Failed) &&
 			(!q.Held || t.Holder != nil) &&
-			(!q.Stuck || t.Holder == nil && !AssetInference.Final(t.State))
+			(!q.Stuck || t.Holder == nil && !Final(t.State))
 	}
 	if q.Stuck {
 		return matches, c.stuck(ctx, found, matches)

@@ -150,7 +150,7 @@ func (s *Store) askOldest(ctx context.Context, now time.Time) func(redis.Pipelin
 			if n.Val() > 0 {
 				c.oldest = append(c.oldest, p.ZRange(ctx, s.Keys.Index(name, string(state)), 0, 0))
 			}
-			if n.Val() > 0 && AssetInference.Final(state) {
+			if n.Val() > 0 && Final(state) {
 				c.settled = append(c.settled, p.ZCount(ctx, s.Keys.Index(name, string(state)), decimal(float64(now.Add(-rateOver).UnixMilli())), "+inf"))
 			}
 		}

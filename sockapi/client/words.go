@@ -3,28 +3,33 @@
 
 package client
 
-// FlowAssetInference is the built-in flow, that of a claim which names none.
-const FlowAssetInference = "asset-inference"
+// The built-in flows. FlowAssetInference is that of a claim which names none; FlowListReport is that of assets which begin with list:.
+const (
+	FlowAssetInference = "asset-inference"
+	FlowListReport     = "list-report"
+)
 
-// The states of the flow asset-inference.
+// The states of the built-in flows.
 const (
 	StateInit          = "INIT"
 	StateAssetOnline   = "ASSET_ONLINE"
 	StateAssetOffline  = "ASSET_OFFLINE"
 	StateVulnCheckDone = "VULN_CHECK_DONE"
 	StateHighRiskFound = "HIGH_RISK_FOUND"
+	StateGathered      = "GATHERED"
 	StateNotifying     = "NOTIFYING"
 	StateNotified      = "NOTIFIED"
 	StateFinished      = "FINISHED"
 	StateFailed        = "FAILED"
 )
 
-// The steps of the flow asset-inference.
+// The steps of the built-in flows: StepGather is that of list-report, the others are those of asset-inference.
 const (
 	StepOnline = "online"
 	StepVuln   = "vuln"
 	StepIntel  = "intel"
 	StepAssess = "assess"
+	StepGather = "gather"
 )
 
 // The calls that stand beside the steps in what may come next.
