@@ -47,6 +47,7 @@ var arrows = map[string][]string{
 	"agent/lease":            {"engine/process", "sockapi/client"},
 	"agent/lines":            {"agent/plain"},
 	"agent/verdict":          {"agent/findings", "agent/plain", "sockapi/client"},
+	"agent/report":           {"agent/findings", "agent/plain", "agent/verdict", "sockapi/client"}, // of client the tickets and their words
 	"agent/reach":            {"agent/lease", "agent/plain", "agent/verdict", "engine/process", "sockapi/client"},
 	"agent":                  {"agent/again", "agent/assets", "agent/findings", "agent/lease", "agent/plain", "agent/reach", "agent/strict", "agent/supervise", "agent/verdict", "engine/process", "sockapi/client"},
 	"daemon":                 {"agent/again", "agent/plain", "agent/strict", "audit", "engine", "engine/delivery", "engine/lookout", "engine/process", "engine/store", "notifier", "notifier/channel", "outbox", "sockapi", "sockapi/client"},

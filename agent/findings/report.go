@@ -123,7 +123,10 @@ func bit(b bool) int {
 }
 
 // Identity is what makes a finding the same in the next scan: its id, its package, and its place without what differs each time.
-func (f Finding) Identity() string { return f.ID + "\x00" + f.Package + "\x00" + lasting(f.Location) }
+func (f Finding) Identity() string { return f.ID + "\x00" + f.Package + "\x00" + f.Place() }
+
+// Place is the finding's location without what differs in each scan.
+func (f Finding) Place() string { return lasting(f.Location) }
 
 var (
 	// passing are the parts of a place that a scanner or a system makes up: a UUID, a digest, random characters, a time in seconds.

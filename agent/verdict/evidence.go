@@ -96,6 +96,9 @@ func (e *Evidence) take(facts IntelFacts) {
 	}
 }
 
+// Left is how many findings are not among Findings, at most.
+func (e Evidence) Left() int { return e.left }
+
 // Brief names the worst findings.
 func (e Evidence) Brief() string {
 	if len(e.Findings) == 0 {

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/picketd/picket/agent/plain"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// News says whether something is new, fixed, more severe, failed or not reachable.
+func (f Facts) News() bool {
+	c := f.Counts
+	return c.New+c.Fixed+c.Failed+c.Unreached+c.NotScanned+f.Graver+len(f.NewlyHigh)+len(f.NoLongerHigh) > 0
+}
+
+// Severity is that of the message: that of the worst that is new; of failures at least medium, and high where nothing was scanned.
+func (f Facts) Severity() string {
+	worst := client.SeverityInfo
+	raise := func(severity string, when bool) {
+		if when && rank(severity) > rank(worst) {
+			worst = severity
+		}
+	}
+	for severity, n := range f.NewBySeverity {
+		raise(severity, n > 0 && severity != "unknown")
+	}
+	for _, one := range f.Changed {
+		raise(one.Severity, f.Graver > 0 && one.Was["severity"] != nil && one.Severity != "unknown")
+	}
+	raise(client.SeverityHigh, len(f.NewlyHigh) > 0 || f.nothingScanned())
+	raise(client.SeverityMedium, f.Counts.Failed+f.Counts.NotScanned > 0)
+	return worst
+}
+
+// nothingScanned says whether the whole night failed.
+func (f Facts) nothingScanned() bool {
+	return f.Counts.Assets > 0 && f.Counts.Online == 0 && f.Counts.Failed+f.Counts.NotScanned > 0 || f.Counts.Failed > 0 && f.Counts.Failed == f.Counts.Assets
+}
+
+// mostTitle is the API's limit on the title of a notification, in bytes.
+const mostTitle = 256
+
+// Title is the report in one line.
+func (f Facts) Title() string {
+	c, said := f.Counts, []string{}
+	say := func(n int, what string) {
+		if n > 0 {
+			said = append(said, strconv.Itoa(n)+" "+what)
+		}
+	}
+	if f.nothingScanned() {
+		said = append(said, "nothing was scanned")
+	}
+	say(len(f.NewlyHigh)+f.Omitted[SectionNewlyHigh], "newly at high risk")
+	if worst := f.NewBySeverity[client.SeverityCritical]; worst > 0 {
+		say(c.New, fmt.Sprintf("new (%d critical)", worst))
+	} else {
+		say(c.New, "new")
+	}
+	say(f.Graver, "more severe")
+	say(c.Fixed, "fixed")
+	say(c.Failed, "failed")
+	say(c.Unreached, "not reachable")
+	say(c.NotScanned, "not scanned")
+	if len(said) == 0 {
+		said = append(said, "nothing has changed")
+	}
+	return plain.Cut(fmt.Sprintf("%s/%s: %s", f.List, f.Task, strings.Join(said, ", ")), mostTitle)
+}
+
+// part is a section of the text.
+type part struct {
+	title string
+	lines []string
+	all   int // how many lines it would have
+}
+
+// Text is the report for chats, cut to most bytes: as many lines of each section as there is room for, and how many are left out.
+func (f Facts) Text(most int) string {
+	parts := f.parts()
+	text := ""
+	for n := 40; n >= 0; n-- {
+		text = f.filled(parts, n)
+		if len(text) <= most {
+			break
+		}
+	}
+	return plain.Cut(text, most)
+}
+
+// filled has the first n lines of each part.
+func (f Facts) filled(parts []part, n int) string {
+	lines, cut := f.head(), false
+	for _, p := range parts {
+		if p.all == 0 {
+			continue
+		}
+		shown := p.lines[:min(n, len(p.lines))]
+		left := p.all - len(shown)
+		switch {
+		case len(shown) == 0:
+			lines = append(lines, p.title)
+		default:
+			lines = append(lines, "", p.title+":")
+		}
+		for _, line := range shown {
+			lines = append(lines, "- "+line)
+		}
+		if left > 0 && len(shown) > 0 {
+			lines = append(lines, fmt.Sprintf("- and %d more", left))
+		}
+		cut = cut || left > 0
+	}
+	if cut {
+		lines = append(lines, "", "The rest: picket report "+f.List+" "+f.Task)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// head says how much was looked at, and what is to be known before the rest is read.
+func (f Facts) head() []string {
+	c := f.Counts
+	lines := []string{fmt.Sprintf("%s: %d online, %d offline, %d failed, %d not scanned. %d at high risk, %s open, %d accepted.",
+		plain.Count(c.Assets, "asset", "assets"), c.Online, c.Offline, c.Failed, c.NotScanned, c.HighRisk,
+		plain.Count(c.Findings-c.Accepted, "finding", "findings"), c.Accepted)}
+	if f.nothingScanned() {
+		lines = append([]string{"NOTHING WAS SCANNED: this says nothing about the risk."}, lines...)
+	}
+	if f.Previous == nil {
+		lines = append(lines, "This is the first report of "+f.List+": all findings are new.")
+	} else {
+		lines = append(lines, "Compared with "+*f.Previous+".")
+	}
+	if c.Unknown > 0 {
+		lines = append(lines, fmt.Sprintf("Of %s nobody can say whether they are new or fixed: their assets were not scanned, or lists were cut.", plain.Count(c.Unknown, "finding", "findings")))
+	}
+	for _, note := range f.Notes {
+		lines = append(lines, plain.Line(note, mostError))
+	}
+	return lines
+}
+
+// parts are the sections, what matters most first.
+func (f Facts) parts() []part {
+	count := func(n int, section string) int { return n + f.Omitted[section] }
+	high, gone := count(len(f.NewlyHigh), SectionNewlyHigh), count(len(f.NoLongerHigh), SectionNoLongerHigh)
+	parts := []part{
+		{fmt.Sprintf("Newly at high risk (%d)", high), f.NewlyHigh, high},
+		{fmt.Sprintf("Failed (%d)", f.Counts.Failed), f.reasonLines(), len(f.Reasons)},
+		{fmt.Sprintf("New (%d)", f.Counts.New), f.newLines(), max(len(f.Groups), min(f.Counts.New, 1))},
+		{fmt.Sprintf("Changed (%d)", count(len(f.Changed), SectionChanged)), f.lines(f.Changed), count(len(f.Changed), SectionChanged)},
+		{fmt.Sprintf("Fixed (%d)", f.Counts.Fixed), f.lines(f.Fixed), f.Counts.Fixed},
+		{fmt.Sprintf("No longer at high risk (%d)", gone), f.NoLongerHigh, gone},
+		{fmt.Sprintf("Not reachable any more (%d)", f.Counts.Unreached), f.Unreached, f.Counts.Unreached},
+		{fmt.Sprintf("Not scanned (%d)", f.Counts.NotScanned), f.notScannedLines(), f.Counts.NotScanned},
+	}
+	if f.nothingScanned() {
+		parts[0], parts[1] = parts[1], parts[0]
+	}
+	return parts
+}
+
+func (f Facts) reasonLines() (lines []string) {
+	for _, r := range f.Reasons {
+		lines = append(lines, plain.Line(fmt.Sprintf("%d× %s (%s)", r.Count, r.Text, r.Names()), mostError))
+	}
+	return lines
+}
+
+func (f Facts) newLines() (lines []string) {
+	for _, g := range f.Groups {
+		where := someOf(g.Assets, g.On)
+		if g.On > 1 {
+			where = fmt.Sprintf("on %d assets: %s", g.On, where)
+		}
+		lines = append(lines, brief(Finding{ID: g.ID, Severity: g.Severity, CVSS: g.CVSS, KEV: g.KEV, Title: g.Title, Package: g.Package, FixedIn: g.FixedIn}, where))
+	}
+	return lines
+}
+
+func (f Facts) lines(list []Finding) (lines []string) {
+	for _, one := range list {
+		lines = append(lines, brief(one, one.Asset)+one.Difference())
+	}
+	return lines
+}
+
+func (f Facts) notScannedLines() (lines []string) {
+	for _, one := range f.NotScanned {
+		lines = append(lines, one.Asset+": "+one.Why)
+	}
+	return lines
+}
+
+// brief is a finding in a line.
+func brief(f Finding, where string) string {
+	said := f.Severity
+	if f.CVSS > 0 {
+		said += " " + strconv.FormatFloat(f.CVSS, 'g', -1, 64)
+	}
+	if f.KEV {
+		said += ", exploited"
+	}
+	line := fmt.Sprintf("%s (%s) %s", f.ID, said, plain.Line(cmp.Or(f.Package, f.Title), 120))
+	if f.FixedIn != "" {
+		line += ", fixed in " + plain.Line(f.FixedIn, 60)
+	}
+	return strings.TrimRight(line, " ") + ", " + where
+}
+
+// Difference says what a changed finding was; "" of any other.
+func (f Finding) Difference() string {
+	said := []string{}
+	for _, name := range []string{"id", "severity", "cvss", "package", "location", "fixed_in"} {
+		if was, ok := f.Was[name]; ok {
+			if was == 0.0 {
+				was = ""
+			}
+			said = append(said, strings.ReplaceAll(name, "_", " ")+" was "+cmp.Or(plain.Line(fmt.Sprint(was), 120), "not known"))
+		}
+	}
+	if f.Was["kev"] == false {
+		said = append(said, "exploited now")
+	}
+	if was, ok := f.Was["accepted"]; ok {
+		said = append(said, map[any]string{true: "was accepted", false: "accepted now"}[was])
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(slices.Compact(said), ", ") + ")"
+}
