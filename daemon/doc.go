@@ -40,6 +40,7 @@
 //	listen.go systemd.go              the socket's file is there; what systemd is told
 //	log.go                            the log, to the journal or to standard error
 //	metrics.go version.go             of the process and of the build
+//	memory.go                         what a busy time left is given back
 //	redis.go secret.go warnings.go    connections, files with secrets, what is unwise
 //	config.go config_load.go          the configuration, and its file
 //	config_check.go redis_check.go state_check.go

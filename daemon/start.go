@@ -43,6 +43,7 @@ func (d *Daemon) startRedis(context.Context) error {
 	d.onStop("Redis", d.closeRedis)
 	d.asked = time.Now()
 	d.background("the check of Redis' settings", d.settings.run)
+	d.background("giving memory back", giveMemoryBack)
 	return nil
 }
 

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	busyMost    = 60.0 // MB
-	ticketMost  = 1229 // bytes beside the facts, 1.2 KiB
+	busyMost    = 60.0             // MB
+	calm        = 12 * time.Second // within which a daemon that is idle again has given memory back
+	ticketMost  = 1229             // bytes beside the facts, 1.2 KiB
 	listingMost = 10 * time.Millisecond
 )
 
@@ -32,7 +33,7 @@ func (h *host) busy(ctx context.Context) []row {
 		defer crew[i].CloseIdleConnections()
 	}
 	check(workOff(ctx, crew, h.busyAssets))
-	pause(ctx, settle)
+	pause(ctx, calm)
 	after := resident(pid)
 	store := redis.NewClient(redisOptions(h.redisAddr))
 	defer store.Close()
