@@ -58,6 +58,11 @@ test: ## Install what the tests need, lint, and run all tests with the race dete
 	packaging/systemd-test/run
 	@if [[ -s .cache/flaky ]]; then echo "FLAKY: these failed once and passed alone. Each is a fault to be mended:"; cat .cache/flaky; fi
 
+.PHONY: test-redis
+test-redis: ## Run the whole contract on a standalone Redis, with Sentinel and on a Cluster with replicas; on Valkey, too, where it is
+	.ci/deps
+	.ci/test-redis -race -shuffle=on -parallel 4 -timeout 30m $(TESTFLAGS)
+
 .PHONY: test-systemd
 test-systemd: ## Prove the packages on a Debian with a real systemd, in nspawn; needs root and debootstrap
 	.ci/deps

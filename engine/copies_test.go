@@ -57,14 +57,8 @@ func (s *shared) watched(t *testing.T, scripts ...string) (*fleet, *held) {
 	for _, name := range scripts {
 		w.names[script(name).Hash()] = name
 	}
-	switch c := s.Client.(type) {
-	case *redis.ClusterClient:
-		f.client = redis.NewClusterClient(c.Options())
-	case *redis.Client:
-		f.client = redis.NewClient(c.Options())
-	}
+	f.client = s.apart(t)
 	f.client.AddHook(w)
-	t.Cleanup(func() { _ = f.client.Close() })
 	return f, w
 }
 

@@ -42,18 +42,19 @@ type shared struct {
 }
 
 // kinds are the Redis that all of the contract holds on, each started when it is first needed.
-var kinds = map[string]func() *shared{
-	"standalone": sync.OnceValue(func() *shared { return &shared{Client: client(redistest.Start(&lasting).Addr())} }),
-	"cluster":    sync.OnceValue(func() *shared { return &shared{Client: client(redistest.StartCluster(&lasting).Addrs()...)} }),
+var kinds = map[string]func() *shared{"standalone": ofKind("standalone"), "sentinel": ofKind("sentinel"), "cluster": ofKind("cluster")}
+
+func ofKind(kind string) func() *shared {
+	return sync.OnceValue(func() *shared { return &shared{Client: connect(10*time.Second, redistest.StartKind(&lasting, kind))} })
 }
 
-// everywhere runs a test of the contract on every kind of Redis.
+// everywhere runs a test of the contract on every kind of Redis that this round has.
 func everywhere(t *testing.T, test func(*testing.T, *shared)) {
 	t.Parallel()
-	for kind, start := range kinds {
+	for _, kind := range redistest.Round(t) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			test(t, start())
+			test(t, kinds[kind]())
 		})
 	}
 }
@@ -93,11 +94,15 @@ func TestMain(m *testing.M) {
 func client(addrs ...string) redis.UniversalClient { return clientFor(10*time.Second, addrs...) }
 
 func clientFor(slow time.Duration, addrs ...string) redis.UniversalClient {
-	return redis.NewUniversalClient(&redis.UniversalOptions{
-		Addrs: addrs, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DialTimeout: slow,
-		ReadTimeout: slow, WriteTimeout: slow, DisableIdentity: true,
+	return connect(slow, &redis.UniversalOptions{
+		Addrs: addrs, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})
+}
+
+func connect(slow time.Duration, o *redis.UniversalOptions) redis.UniversalClient {
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = slow, slow, slow
+	return redis.NewUniversalClient(o)
 }
 
 // fleet makes hosts that share a keyspace.
@@ -109,6 +114,18 @@ type fleet struct {
 
 func (s *shared) fleet(t *testing.T) *fleet {
 	return &fleet{t, s.Client, fmt.Sprintf("t%d", s.tests.Add(1))}
+}
+
+// apart is a client of the same Redis with connections of its own, closed with the test.
+func (s *shared) apart(t *testing.T) (own redis.UniversalClient) {
+	switch c := s.Client.(type) {
+	case *redis.ClusterClient:
+		own = redis.NewClusterClient(c.Options())
+	case *redis.Client:
+		own = redis.NewClient(c.Options())
+	}
+	t.Cleanup(func() { _ = own.Close() })
+	return own
 }
 
 // setup is a fleet on a standalone Redis of its own.

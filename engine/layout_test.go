@@ -39,11 +39,7 @@ func storeKeys(t *testing.T, e *Engine) []string {
 // dumps are all values below the fleet's prefix, read by a client of its own: a daemon that touches nothing bars its own.
 func dumps(t *testing.T, f *fleet) map[string]string {
 	t.Helper()
-	addrs := []string{}
-	masters(f, func(c *redis.Client) { addrs = append(addrs, c.Options().Addr) })
-	direct := client(addrs...)
-	defer direct.Close()
-	f = &fleet{t, direct, f.prefix}
+	f = &fleet{t, (&shared{Client: f.client}).apart(t), f.prefix}
 	all := map[string]string{}
 	masters(f, func(c *redis.Client) {
 		for keys := c.Scan(t.Context(), 0, f.prefix+":*", 1000).Iterator(); keys.Next(t.Context()); {

@@ -58,14 +58,8 @@ func everythingTwice(t *testing.T, s *shared) {
 	for i, name := range []string{"once", "twice"} {
 		f := s.fleet(t)
 		if name == "twice" {
-			switch c := s.Client.(type) {
-			case *redis.ClusterClient:
-				f.client = redis.NewClusterClient(c.Options())
-			case *redis.Client:
-				f.client = redis.NewClient(c.Options())
-			}
+			f.client = s.apart(t)
 			f.client.AddHook(newTwice())
-			t.Cleanup(func() { _ = f.client.Close() })
 		}
 		e := f.frozen("host-a")
 		c, _ := claimed(t, e, "same", "t")

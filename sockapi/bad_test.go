@@ -4,11 +4,15 @@
 package sockapi
 
 import (
+	"context"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi/client"
@@ -56,16 +60,35 @@ func TestG11_BadRequestsChangeNothing(t *testing.T) {
 	}
 }
 
+// keys are those of all masters.
+func (h *host) keys() (all []string) {
+	h.Helper()
+	var one sync.Mutex // a Cluster's masters answer at once
+	ask := func(ctx context.Context, c *redis.Client) error {
+		keys, err := c.Keys(ctx, "*").Result()
+		one.Lock()
+		defer one.Unlock()
+		all = append(all, keys...)
+		return err
+	}
+	var err error
+	switch c := h.redis.(type) {
+	case *redis.ClusterClient:
+		err = c.ForEachMaster(h.Context(), ask)
+	case *redis.Client:
+		err = ask(h.Context(), c)
+	}
+	must(h.T, err)
+	return all
+}
+
 // snapshot is all that a call could have changed: what Redis has of assets, the claims and the outbox. A refusal of the engine's own
 // is recorded, and so is not looked at.
 func (h *host) snapshot() map[string]string {
 	h.Helper()
 	all := make(map[string]string)
-	keys, err := h.redis.Keys(h.Context(), "*").Result()
-	if err != nil {
-		h.Fatal(err)
-	}
-	for _, key := range keys {
+	for _, key := range h.keys() {
+		var err error
 		if !strings.HasPrefix(key, "picket:{") || strings.Contains(key, ":refused:") {
 			continue // the daemon's own sign of life, its hints and indexes
 		}

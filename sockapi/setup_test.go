@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -44,12 +45,21 @@ type host struct {
 	anyCode  bool // the engine is one that answers what the call's own never would
 }
 
-// setup starts a server before a real engine, outbox and Redis.
+// setup starts a server before a real engine, outbox and Redis: a standalone one, or the kind that redistest.Switch names.
 func setup(t *testing.T) *host {
 	t.Helper()
-	options := redistest.Start(t).Options()
-	options.ContextTimeoutEnabled, options.MaxRetries, options.ReadTimeout = true, -1, 10*time.Second
-	rdb := redis.NewClient(options)
+	kind := "standalone"
+	if one := os.Getenv(redistest.Switch); slices.Contains(redistest.Kinds, one) {
+		kind = one
+	}
+	return setupOn(t, kind)
+}
+
+func setupOn(t *testing.T, kind string) *host {
+	t.Helper()
+	options := redistest.StartKind(t, kind)
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = 10*time.Second, 10*time.Second, 10*time.Second
+	rdb := redis.NewUniversalClient(options)
 	box, err := outbox.Open(filepath.Join(t.TempDir(), "outbox.db"), outbox.Options{})
 	if err != nil {
 		t.Fatal(err)

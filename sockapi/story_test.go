@@ -13,13 +13,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/sockapi/client"
 )
 
-// TestStory takes an asset through the flow with the Go client, and looks at every listing on the way.
+// TestStory takes an asset through the flow with the Go client, on every kind of Redis, and looks at every listing on the way.
 func TestStory(t *testing.T) {
 	t.Parallel()
-	h := setup(t)
+	for _, kind := range redistest.Kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			story(t, setupOn(t, kind))
+		})
+	}
+}
+
+func story(t *testing.T, h *host) {
 	ctx := t.Context()
 	c := h.client
 

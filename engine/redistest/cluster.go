@@ -5,6 +5,7 @@ package redistest
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -16,9 +17,10 @@ import (
 // slots is how many slots a Cluster has, https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec.
 const slots = 16384
 
-// Cluster is a Redis Cluster of three masters without replicas.
+// Cluster is a Redis Cluster of three masters.
 type Cluster struct {
-	Servers []*Server
+	Servers  []*Server // the masters, as they were at the start
+	Replicas []*Server // the i-th copies the i-th master; empty without replicas
 }
 
 // StartCluster starts three masters that share the slots evenly, and waits until each says cluster_state:ok. That takes two
@@ -27,28 +29,85 @@ func StartCluster(t testing.TB, args ...string) *Cluster {
 	t.Helper()
 	c := &Cluster{}
 	for range 3 {
-		c.Servers = append(c.Servers, Start(t, slices.Concat([]string{"--cluster-enabled", "yes"}, args)...))
+		c.Servers = append(c.Servers, startNode(t, args))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	clients := make([]*redis.Client, len(c.Servers))
 	for i, s := range c.Servers {
-		clients[i] = redis.NewClient(s.Options())
-		defer clients[i].Close()
 		first, last := i*slots/len(c.Servers), (i+1)*slots/len(c.Servers)-1
-		check(t, clients[i].ClusterAddSlotsRange(ctx, first, last).Err(), "cannot assign slots")
-		host, port, _ := strings.Cut(c.Servers[0].Addr(), ":")
-		if i > 0 {
-			check(t, clients[i].ClusterMeet(ctx, host, port).Err(), "cannot join the cluster")
+		s.with(func(r *redis.Client) { check(t, r.ClusterAddSlotsRange(ctx, first, last).Err(), "cannot assign slots") })
+		c.meet(t, ctx, s)
+	}
+	c.settle(t, ctx)
+	return c
+}
+
+// StartReplicatedCluster is StartCluster with a replica for each master, in step.
+func StartReplicatedCluster(t testing.TB, args ...string) *Cluster {
+	t.Helper()
+	if user, password := credentials(args); password != "" {
+		args = slices.Concat(args, []string{"--masterauth", password})
+		if user != "" {
+			args = slices.Concat(args, []string{"--masteruser", user})
 		}
 	}
-	for _, client := range clients {
-		waitUntil(t, ctx, "cluster_state:ok on each of three nodes", func() bool {
-			info, err := client.ClusterInfo(ctx).Result()
-			return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3")
+	c := StartCluster(t, args...)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	for range c.Servers {
+		replica := startNode(t, args)
+		c.Replicas = append(c.Replicas, replica)
+		c.meet(t, ctx, replica)
+	}
+	c.settle(t, ctx)
+	for i, replica := range c.Replicas {
+		c.Servers[i].with(func(master *redis.Client) {
+			id, err := master.ClusterMyID(ctx).Result()
+			check(t, err, "cannot ask for a node's id")
+			replica.with(func(r *redis.Client) {
+				check(t, r.ClusterReplicate(ctx, id).Err(), "cannot make a replica")
+				waitUntil(t, ctx, "a replica in step", func() bool { return linkIsUp(ctx, r) })
+			})
+			waitUntil(t, ctx, "the replica known to its master", func() bool {
+				slaves, err := master.ClusterSlaves(ctx, id).Result()
+				return err == nil && len(slaves) == 1
+			})
 		})
 	}
 	return c
+}
+
+func startNode(t testing.TB, args []string) *Server {
+	t.Helper()
+	return Start(t, slices.Concat([]string{"--cluster-enabled", "yes"}, args)...)
+}
+
+// meet makes a node known to the others.
+func (c *Cluster) meet(t testing.TB, ctx context.Context, s *Server) {
+	t.Helper()
+	host, port, _ := strings.Cut(c.Servers[0].Addr(), ":")
+	s.with(func(r *redis.Client) { check(t, r.ClusterMeet(ctx, host, port).Err(), "cannot join the cluster") })
+}
+
+// settle waits until each node knows all others and says that the cluster serves.
+func (c *Cluster) settle(t testing.TB, ctx context.Context) {
+	t.Helper()
+	nodes := slices.Concat(c.Servers, c.Replicas)
+	known := fmt.Sprintf("cluster_known_nodes:%d", len(nodes))
+	for _, s := range nodes {
+		s.with(func(r *redis.Client) {
+			waitUntil(t, ctx, "cluster_state:ok on each node", func() bool {
+				info, err := r.ClusterInfo(ctx).Result()
+				return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, known)
+			})
+		})
+	}
+}
+
+// linkIsUp reports whether a replica is in step with its master.
+func linkIsUp(ctx context.Context, replica *redis.Client) bool {
+	info, err := replica.Info(ctx, "replication").Result()
+	return err == nil && strings.Contains(info, "master_link_status:up")
 }
 
 // Addrs are the masters' addresses on loopback.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -29,6 +30,11 @@ type Sentinel struct {
 // for master and replica.
 func StartSentinel(t testing.TB, args ...string) *Sentinel {
 	t.Helper()
+	return startSentinelSet(t, 500*time.Millisecond, args)
+}
+
+func startSentinelSet(t testing.TB, silent time.Duration, args []string) *Sentinel {
+	t.Helper()
 	user, password := credentials(args)
 	if password != "" {
 		args = slices.Concat(args, []string{"--masterauth", password})
@@ -39,16 +45,13 @@ func StartSentinel(t testing.TB, args ...string) *Sentinel {
 	s := &Sentinel{MasterName: "main", Master: Start(t, args...)}
 	host, port, _ := strings.Cut(s.Master.Addr(), ":")
 	s.Replica = Start(t, slices.Concat(args, []string{"--replicaof", host, port})...)
-	s.Sentinel = startSentinel(t, s.MasterName, host, port, user, password)
+	s.Sentinel = startSentinel(t, s.MasterName, silent, host, port, user, password)
 
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
 	replica := redis.NewClient(s.Replica.Options())
 	defer replica.Close()
-	waitUntil(t, ctx, "the replica in step", func() bool {
-		info, err := replica.Info(ctx, "replication").Result()
-		return err == nil && strings.Contains(info, "master_link_status:up")
-	})
+	waitUntil(t, ctx, "the replica in step", func() bool { return linkIsUp(ctx, replica) })
 	sentinel := redis.NewSentinelClient(s.Sentinel.Options())
 	defer sentinel.Close()
 	waitUntil(t, ctx, "the replica known to the sentinel", func() bool {
@@ -59,13 +62,13 @@ func StartSentinel(t testing.TB, args ...string) *Sentinel {
 	return s
 }
 
-func startSentinel(t testing.TB, name, host, port, user, password string) *Server {
+func startSentinel(t testing.TB, name string, silent time.Duration, host, port, user, password string) *Server {
 	t.Helper()
 	s := newServer(t, nil)
 	conf := filepath.Join(s.dir, "sentinel.conf") // the sentinel rewrites it
 	lines := []string{
 		fmt.Sprintf("sentinel monitor %s %s %s 1", name, host, port),
-		fmt.Sprintf("sentinel down-after-milliseconds %s 500", name),
+		fmt.Sprintf("sentinel down-after-milliseconds %s %d", name, silent.Milliseconds()),
 		fmt.Sprintf("sentinel failover-timeout %s 3000", name),
 	}
 	if password != "" {

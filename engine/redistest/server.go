@@ -5,6 +5,7 @@ package redistest
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -29,7 +30,7 @@ type Server struct {
 	port int
 	args []string // after the defaults, so that they win
 
-	command func() []string // what follows redis-server, for the port of the moment
+	command func() []string // what follows the program, for the port of the moment
 
 	mu     sync.Mutex // guards what follows
 	proc   *os.Process
@@ -45,10 +46,13 @@ func Start(t testing.TB, args ...string) *Server {
 	return s
 }
 
+// program is the server that the tests run on: redis-server, or what PICKET_REDIS_SERVER names, such as valkey-server.
+func program() string { return cmp.Or(os.Getenv("PICKET_REDIS_SERVER"), "redis-server") }
+
 func newServer(t testing.TB, args []string) *Server {
 	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Fatal("cannot find redis-server in PATH: install Debian's redis-server")
+	if _, err := exec.LookPath(program()); err != nil {
+		t.Fatalf("cannot find %s in PATH: install Debian's redis-server", program())
 	}
 	// Not t.TempDir: a Unix socket's path has at most 107 bytes, and that one grows with the test's name.
 	dir, err := os.MkdirTemp("", "picket-redis-")
@@ -89,6 +93,13 @@ func (s *Server) Client() *redis.Client {
 	c := redis.NewClient(s.Options())
 	s.t.Cleanup(func() { _ = c.Close() })
 	return c
+}
+
+// with hands over a client that is closed afterwards.
+func (s *Server) with(do func(*redis.Client)) {
+	c := redis.NewClient(s.Options())
+	defer c.Close()
+	do(c)
 }
 
 // Freeze stops the server with SIGSTOP: connections stay, nothing is answered.
@@ -175,7 +186,7 @@ func (s *Server) launch() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_ = os.Remove(s.logPath())
-	cmd := exec.Command("redis-server", s.command()...)
+	cmd := exec.Command(program(), s.command()...)
 	cmd.Dir = s.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
 	started, exited := make(chan error), make(chan struct{})

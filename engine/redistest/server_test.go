@@ -181,6 +181,24 @@ func TestCluster(t *testing.T) {
 	}
 }
 
+func TestReplicatedCluster(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{"plain": nil, "user": User("picket", "p4ssword")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cluster := StartReplicatedCluster(t, args...)
+			set(t, cluster.Client(), "k", "v")
+			for i, s := range cluster.Servers {
+				if s != cluster.Server("k") {
+					continue
+				}
+				replica := cluster.Replicas[i].Client()
+				eventually(t, "the replica has what its master has", func() bool { return replica.DBSize(t.Context()).Val() == 1 })
+			}
+		})
+	}
+}
+
 func TestSentinelFailsOver(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{"plain": nil, "user": User("picket", "p4ssword")} {
