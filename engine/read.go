@@ -83,6 +83,31 @@ func (e *Engine) NoteList(ctx context.Context, task, digest string, total int) (
 	return e.store.NoteList(ctx, task, digest, total)
 }
 
+// NoteReport notes a run for a report: see store.NoteReport. A report that has as many lists or runs as it may have is an *InvalidError.
+func (e *Engine) NoteReport(ctx context.Context, n store.ReportNote) (store.Report, error) {
+	r, err := e.store.NoteReport(ctx, n)
+	switch {
+	case errors.Is(err, store.ErrReportLists):
+		err = &InvalidError{"list", "is one more than the 64 that a report can have: give it another name"}
+	case errors.Is(err, store.ErrReportRuns):
+		err = &InvalidError{"run", "is one more than the 1000 that may be at work for a report: try again when others have ended"}
+	}
+	return r, err
+}
+
+// PutPart keeps a part of a list: see store.PutPart.
+func (e *Engine) PutPart(ctx context.Context, digest string, part int, of []store.Asset) error {
+	return e.store.PutPart(ctx, digest, part, of)
+}
+
+// Part reads a part of a list: see store.Part.
+func (e *Engine) Part(ctx context.Context, digest string, part int) ([]store.Asset, error) {
+	if err := e.weigh(ctx, store.ListPart<<9); err != nil { // with the answer
+		return nil, err
+	}
+	return e.store.Part(ctx, digest, part)
+}
+
 // History reads a ticket's accepted writes, oldest first, and its refused ones.
 func (e *Engine) History(ctx context.Context, id store.TicketID) (events, refused []store.Event, err error) {
 	events = []store.Event{}

@@ -387,6 +387,21 @@ func badLists() (all []bad) {
 	add("a chunk of 1,001", "POST", "t/chunks", `"assets":["`+strings.Repeat(`a","`, 1000)+`a"]`, "body.assets")
 	add("a chunk with an asset twice", "POST", "t/chunks", `"assets":["a","a"]`, "body.assets")
 	add("a chunk of numbers", "POST", "t/chunks", `"assets":[1]`, "body.assets")
+	report := `"list":"` + digest + `","total":1,"run":"r"`
+	add("a report's name that is none", "PUT", "t/reports/a%2Fb", report, "path.report")
+	add("a report of a list of none", "PUT", "t/reports/n", strings.Replace(report, "1", "0", 1), "body.total")
+	add("a report of a list without a digest", "PUT", "t/reports/n", strings.Replace(report, "0a", "zz", 1), "body.list")
+	add("a report without a run", "PUT", "t/reports/n", `"list":"`+digest+`","total":1`, "body.run")
+	part := func(name, number, assets string, code client.Code, location string) {
+		all = append(all, bad{name, "PUT", "/v1/lists/" + digest + "/parts/" + number, `{"assets":[` + assets + `]}`, code, location})
+	}
+	part("a part before the first", "-1", `"a"`, client.Invalid, "path.part")
+	part("a part behind the last", "1049", `"a"`, client.Invalid, "path.part")
+	part("a part with two names", "01", `"a"`, client.Invalid, "path.part")
+	part("a part of none", "0", ``, client.Invalid, "body.assets")
+	part("a part of 1,001", "0", strings.Repeat(`"a",`, 1000)+`"a"`, client.Invalid, "body.assets")
+	part("a part with what is no asset", "0", `"a",".."`, client.InvalidAsset, "body.assets[1]")
+	part("a part with a report", "0", `"a","list:n"`, client.Invalid, "body.assets[1]")
 	all = append(all, bad{"a chunk with what is no asset", "POST", "/v1/tasks/t/chunks", `{"assets":["a",".."]}`, client.InvalidAsset, "body.assets[1]"})
 	return all
 }

@@ -143,6 +143,7 @@ type params struct {
 	id      string // of a claim
 	channel string // its name
 	digest  string // of a list
+	part    int    // its number
 	host    string // the identity of its daemon
 	ticket  store.TicketID
 }

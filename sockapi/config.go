@@ -37,6 +37,9 @@ type Engine interface {
 	EachEvent(ctx context.Context, id store.TicketID, each func(page []store.Event) error) (refused []store.Event, err error)
 	Chunk(ctx context.Context, task string, of []store.Asset) (store.Chunk, error)
 	NoteList(ctx context.Context, task, digest string, total int) (map[string]int, error)
+	NoteReport(ctx context.Context, n store.ReportNote) (store.Report, error)
+	PutPart(ctx context.Context, digest string, part int, of []store.Asset) error
+	Part(ctx context.Context, digest string, part int) ([]store.Asset, error)
 	Tickets(ctx context.Context, q store.TicketQuery) (store.TicketPage, error)
 	Tasks(ctx context.Context, limit int, cursor string) (store.TaskPage, error)
 	Task(ctx context.Context, task string) (t store.Task, incomplete bool, err error)

@@ -114,6 +114,10 @@ var parameterTexts = map[string]string{
 	"asset": "The asset, percent-encoded: a slash is %2F.",
 	"task":  "The task.",
 	"name":  "The channel's name.",
+
+	"digest": "The list's digest: SHA-256 over its assets' names, each with a line feed, in the list's order.",
+	"part":   "The number of the part, from 0: of 1,000 assets each, but the last.",
+	"report": "The report's name: 1 to 64 of A-Z a-z 0-9 . _ -.",
 }
 
 func (d describer) parameters(r route) (params []*huma.Param) {

@@ -195,6 +195,7 @@ func callerLeft(ctx context.Context, err error) bool {
 var errNotAdmin = problem(client.Forbidden, "only root and members of the admin group may do this")
 
 const (
-	assetRule = "must be 1 to 256 bytes of UTF-8, without control or invisible characters, without a space at either end, and not . or .."
-	taskRule  = "must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or .."
+	assetRule  = "must be 1 to 256 bytes of UTF-8, without control or invisible characters, without a space at either end, and not . or .."
+	reportRule = "must be 1 to 64 of A-Z a-z 0-9 . _ -"
+	taskRule   = "must be 1 to 128 of A-Z a-z 0-9 . _ - and not . or .."
 )

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/picketd/picket/audit"
@@ -121,7 +122,15 @@ func (p *params) set(name, value string) (err error) {
 		p.id = value
 	case "{digest}":
 		if p.digest = value; !digestForm.MatchString(value) {
-			wrong.add("path.digest", "must be 64 hexadecimal digits, the letters small")
+			wrong.add("path.digest", digestRule)
+		}
+	case "{part}":
+		if p.part, err = strconv.Atoi(value); err != nil || p.part < 0 || p.part > partsMost || value != strconv.Itoa(p.part) {
+			wrong.add("path.part", fmt.Sprintf("must be 0 to %d", partsMost))
+		}
+	case "{report}":
+		if p.ticket.Asset, err = store.ReportAsset(value); err != nil {
+			wrong.add("path.report", reportRule)
 		}
 	case "{host}":
 		p.host = value

@@ -101,6 +101,27 @@ var routes = []route{
 		refusals: codes{client.StoreUnavailable},
 	},
 	{
+		method: "PUT", path: "/v1/tasks/{task}/reports/{report}", id: "noteReport", access: anyone, reads: true,
+		summary:  "Note that a run works on a list under a task, or has, of which a report is to tell.",
+		handler:  handle(putReport),
+		answers:  answers200(client.ReportResponse{}),
+		refusals: codes{client.StoreUnavailable},
+	},
+	{
+		method: "PUT", path: "/v1/lists/{digest}/parts/{part}", id: "putPart", access: anyone, reads: true,
+		summary:  "Keep a part of a list of assets, for reports.",
+		handler:  handle(putPart),
+		answers:  map[int][]any{http.StatusNoContent: nil},
+		refusals: codes{client.InvalidAsset, client.StoreUnavailable},
+	},
+	{
+		method: "GET", path: "/v1/lists/{digest}/parts/{part}", id: "getPart", access: anyone,
+		summary:  "Read a part of a list of assets that is kept for reports.",
+		handler:  handle(getPart),
+		answers:  answers200(client.ListPart{}),
+		refusals: codes{client.StoreUnavailable},
+	},
+	{
 		method: "POST", path: "/v1/tasks/{task}/chunks", id: "readChunk", access: anyone, reads: true,
 		summary:  "Read which assets of a part of a list are not done yet under a task.",
 		handler:  handle(postChunk),

@@ -61,7 +61,7 @@ func postStates(c *call, _ noInput, r client.StatesRequest) (answer, error) {
 	for i, s := range found {
 		body.States[r.IDs[i]] = nil
 		if s.State != "" {
-			body.States[r.IDs[i]] = &client.TicketState{State: string(s.State), Run: s.Run, UpdatedAt: s.UpdatedAt}
+			body.States[r.IDs[i]] = &client.TicketState{State: string(s.State), Run: s.Run, Failed: s.Failed, UpdatedAt: s.UpdatedAt}
 		}
 	}
 	return answer{status: http.StatusOK, body: &body}, err

@@ -131,15 +131,12 @@ func IsNetwork(s string) bool {
 // ReportPrefix is how the asset begins that a list's report is for; its name follows.
 const ReportPrefix = "list:"
 
-// ReportRule says what a report's name must be.
-const ReportRule = "must have 1 to 64 of A-Z a-z 0-9 . _ -"
-
 var reportForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // CheckReport says why something cannot be a report's name, or nothing.
 func CheckReport(name string) string {
 	if !reportForm.MatchString(name) {
-		return ReportRule
+		return "must have 1 to 64 of A-Z a-z 0-9 . _ -"
 	}
 	return ""
 }

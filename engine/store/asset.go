@@ -74,6 +74,14 @@ func isPlain(r rune) bool { return assets.IsAlphanumeric(r) || r == '.' || r == 
 // IsReport reports whether an asset is a list's report.
 func (a Asset) IsReport() bool { return strings.HasPrefix(string(a), assets.ReportPrefix) }
 
+// ReportAsset is the asset of the report of that name. Its error is an ErrInvalidAsset.
+func ReportAsset(name string) (Asset, error) {
+	if wrong := assets.CheckReport(name); wrong != "" {
+		return "", fmt.Errorf("%w: a report's name %s", ErrInvalidAsset, wrong)
+	}
+	return Asset(assets.ReportPrefix + name), nil
+}
+
 // Enc is the asset percent-encoded to [A-Za-z0-9._-], as it stands in keys. Hexadecimal digits are upper-case.
 func (a Asset) Enc() string {
 	if !strings.ContainsFunc(string(a), func(r rune) bool { return !isPlain(r) }) {

@@ -17,6 +17,7 @@
 //	Attempt Outcome       attempt.go    one channel of a notification
 //	Resolve Retry Reopen  decide.go     what administrators say, and Own, who answers for a ticket
 //	Chunk Unmark          chunk.go      which parts of a list are done
+//	NoteReport            report.go     which runs and lists a report is of; the assets of lists
 //	Sign Rest Forget      sign.go       a daemon's sign of life, and its end; the daemons that there are: Fleet in fleet.go
 //	place                 index.go      where listings (list.go) and counts (task.go) find tickets; walk.go
 //

@@ -122,8 +122,9 @@ func (f *Flow) Takes(a Asset) error {
 		return fmt.Errorf("%w: what begins with %s is a list's report: its flow is %s", ErrInvalidAsset, assets.ReportPrefix, ListReportFlow)
 	case f == ListReport && !a.IsReport():
 		return fmt.Errorf("%w: %s is for assets that begin with %s: leave flow out for any other", ErrInvalidAsset, ListReportFlow, assets.ReportPrefix)
-	case f == ListReport && assets.CheckReport(strings.TrimPrefix(string(a), assets.ReportPrefix)) != "":
-		return fmt.Errorf("%w: a report's name, behind %s, %s", ErrInvalidAsset, assets.ReportPrefix, assets.ReportRule)
+	case f == ListReport:
+		_, err := ReportAsset(strings.TrimPrefix(string(a), assets.ReportPrefix))
+		return err
 	}
 	return nil
 }

@@ -44,6 +44,7 @@ type TicketState struct {
 	State     State
 	Run       int64
 	UpdatedAt time.Time
+	Failed    bool  // a failure is recorded, or FAILED
 	HighRisk  *bool // nil: it was not assessed
 }
 
@@ -55,15 +56,15 @@ func (s *Store) States(ctx context.Context, ids []TicketID) ([]TicketState, erro
 	answers := make([]*redis.SliceCmd, len(ids))
 	if err := s.listTogether(ctx, func(p redis.Pipeliner) {
 		for i, id := range ids {
-			answers[i] = p.HMGet(ctx, s.Keys.Ticket(id), "state", "run", "updated_at", "high_risk")
+			answers[i] = p.HMGet(ctx, s.Keys.Ticket(id), "state", "run", "updated_at", "high_risk", "failure_step")
 		}
 	}); err != nil {
 		return nil, err
 	}
 	states := make([]TicketState, len(ids))
 	for i, a := range answers {
-		if v := textsOf(a.Val()); len(v) == 4 && v[0] != "" {
-			states[i] = TicketState{State(v[0]), number(v[1]), millis(v[2]), risk(v[3])}
+		if v := textsOf(a.Val()); len(v) == 5 && v[0] != "" {
+			states[i] = TicketState{State(v[0]), number(v[1]), millis(v[2]), v[4] != "" || State(v[0]) == Failed, risk(v[3])}
 		}
 	}
 	return states, nil

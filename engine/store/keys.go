@@ -6,6 +6,8 @@ package store
 import (
 	"strconv"
 	"strings"
+
+	"github.com/picketd/picket/agent/assets"
 )
 
 // Keys makes the names of all keys below a prefix; docs/schema.md says what stands in each. Those of an asset share one hash tag, so
@@ -49,6 +51,14 @@ func (k Keys) Lists(task string) string { return k.prefix + ":lists:{" + task + 
 
 // Marks is beside Lists.
 func (k Keys) Marks(task string) string { return k.prefix + ":marks:{" + task + "}" }
+
+// list is the key of a list's assets.
+func (k Keys) list(digest string) string { return k.prefix + ":list:" + digest }
+
+// report is the key of what is noted of a report.
+func (k Keys) report(id TicketID) string {
+	return k.prefix + ":report:{" + id.Task + "}:" + strings.TrimPrefix(string(id.Asset), assets.ReportPrefix)
+}
 
 // Undelivered is the key of the tickets that a daemon answers for.
 func (k Keys) Undelivered(daemon string) string { return k.prefix + ":undelivered:" + daemon }

@@ -82,7 +82,7 @@ func fieldOf(expression string) (string, bool) {
 		return m[1] + ".CHANNEL", true
 	}
 	if m := joined.FindStringSubmatch(expression); m != nil {
-		of := map[string]string{"STEP": "STEP", "step": "STEP", "name": "CHANNEL", "channel": "CHANNEL"}[m[2]]
+		of := map[string]string{"STEP": "STEP", "step": "STEP", "name": "CHANNEL", "channel": "CHANNEL", "LIST": "DIGEST", "RUN": "RUN"}[m[2]]
 		return m[1] + of, of != ""
 	}
 	return "", false
@@ -130,7 +130,7 @@ func TestSchemaIsWhatTheScriptsWrite(t *testing.T) {
 	t.Parallel()
 	tables := rows(t)
 	ticket, grant, sign, marks := tables["The ticket"], tables["The grant"], tables["A daemon"], tables["The marks of a task"]
-	data := tables["The data of a master"]
+	data, report := tables["The data of a master"], tables["What is noted of a report"]
 	// What stands before scripts writes in their name.
 	writers := map[string][]string{
 		"common": {"every event", "break", "reopen"}, "end_notifying": {"attempt", "outcome", "resolve"},
@@ -148,7 +148,7 @@ func TestSchemaIsWhatTheScriptsWrite(t *testing.T) {
 			by = []string{name}
 		}
 		for hash, fields := range written(t, name, string(b)) {
-			table := map[string]map[string][]string{"TICKET": ticket, "GRANT": grant, "HOST": sign, "MARKS": marks, "STORE": data}[hash]
+			table := map[string]map[string][]string{"TICKET": ticket, "GRANT": grant, "HOST": sign, "MARKS": marks, "STORE": data, "REPORT": report}[hash]
 			for _, field := range fields {
 				writers, known := table[field]
 				if !known {
@@ -160,7 +160,7 @@ func TestSchemaIsWhatTheScriptsWrite(t *testing.T) {
 			}
 		}
 	}
-	for hash, table := range map[string]map[string][]string{"TICKET": ticket, "GRANT": grant, "HOST": sign, "MARKS": marks, "STORE": data} {
+	for hash, table := range map[string]map[string][]string{"TICKET": ticket, "GRANT": grant, "HOST": sign, "MARKS": marks, "STORE": data, "REPORT": report} {
 		for _, field := range slices.Sorted(maps.Keys(table)) {
 			if !seen[hash+field] {
 				t.Errorf("docs/schema.md has %s of the %s, which no script writes", field, strings.ToLower(hash))

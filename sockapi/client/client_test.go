@@ -90,9 +90,15 @@ func TestRequests(t *testing.T) {
 			_, err := c.Tickets(ctx, TicketQuery{Asset: "a&b", Limit: 5})
 			return err
 		},
-		`PUT /v1/tasks/t/lists/0f {"total":7}`:     func() error { _, err := c.NoteList(ctx, "t", "0f", 7); return err },
-		`POST /v1/tasks/t/chunks {"assets":["a"]}`: func() error { _, err := c.Chunk(ctx, "t", []string{"a"}); return err },
-		`POST /v1/tickets/states {"ids":["a/t"]}`:  func() error { _, err := c.States(ctx, []string{"a/t"}); return err },
+		`PUT /v1/tasks/t/lists/0f {"total":7}`: func() error { _, err := c.NoteList(ctx, "t", "0f", 7); return err },
+		`PUT /v1/tasks/t/reports/n {"list":"0f","total":7,"run":"r","works":true}`: func() error {
+			_, err := c.NoteReport(ctx, "t", "n", ReportRequest{List: "0f", Total: 7, Run: "r", Works: true})
+			return err
+		},
+		`PUT /v1/lists/0f/parts/2 {"assets":["a"]}`: func() error { return c.PutPart(ctx, "0f", 2, []string{"a"}) },
+		`GET /v1/lists/0f/parts/2 `:                 func() error { _, err := c.Part(ctx, "0f", 2); return err },
+		`POST /v1/tasks/t/chunks {"assets":["a"]}`:  func() error { _, err := c.Chunk(ctx, "t", []string{"a"}); return err },
+		`POST /v1/tickets/states {"ids":["a/t"]}`:   func() error { _, err := c.States(ctx, []string{"a/t"}); return err },
 		"GET /v1/tickets?failed=true&held=true&high_risk=true&host=h&since=2026-11-29T08%3A00%3A00Z&stuck=true&task=t ": func() error {
 			_, err := c.Tickets(ctx, TicketQuery{
 				Task: "t", Host: "h", Since: time.Date(2026, 11, 29, 8, 0, 0, 0, time.UTC), Failed: true, Held: true, HighRisk: true, Stuck: true,

@@ -167,6 +167,7 @@ type StatesResponse struct {
 type TicketState struct {
 	State     string    `json:"state"`
 	Run       int64     `json:"run"`
+	Failed    bool      `json:"failed" doc:"A failure is recorded since the last step, or it is FAILED."`
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
