@@ -6,6 +6,8 @@ package agent
 import (
 	"context"
 	cryptorand "crypto/rand"
+	"errors"
+	"fmt"
 	"iter"
 	"maps"
 	"math/rand/v2"
@@ -18,8 +20,9 @@ import (
 )
 
 const (
-	chunkSize = 256                    // assets of a list that are looked at together
-	awayPause = 100 * time.Millisecond // until something new is begun while the daemon or Redis is away
+	chunkSize  = 256                    // assets of a list that are looked at together
+	awayPause  = 100 * time.Millisecond // until something new is begun while the daemon or Redis is away
+	checkPause = time.Second            // until it is asked again whether all that was seen still holds
 )
 
 // chunk is a part of the list, of the same assets for all hosts. No host owns it: it is looked at to know what is not done yet, and who
@@ -58,11 +61,7 @@ func (a *Agent) look(ctx context.Context, list *assets.List, c *chunk) look {
 	if list.Len() == 1 { // its claim answers all there is to tell
 		return seen
 	}
-	var got client.ChunkResponse
-	err := a.call(ctx, func(ctx context.Context) (err error) {
-		got, err = a.client.Chunk(ctx, a.options.Task, names)
-		return err
-	})
+	places, got, err := a.readChunk(ctx, seen.open, names)
 	if lease.Transient(err) || ctx.Err() != nil {
 		seen.err = err
 		return seen
@@ -70,29 +69,54 @@ func (a *Agent) look(ctx context.Context, list *assets.List, c *chunk) look {
 	if err != nil {
 		return seen // each asset's claim will tell what is wrong
 	}
-	seen.open, seen.basis = seen.open[:0], got.Basis
-	for _, at := range got.Open {
-		seen.open = append(seen.open, from+at)
-	}
+	seen.basis = got.Basis
+	seen.open = slices.DeleteFunc(seen.open, func(place int) bool {
+		at, asked := slices.BinarySearch(places, place)
+		return asked && !slices.Contains(got.Open, at)
+	})
 	for _, at := range slices.Concat(got.Failed, got.HighRisk) {
-		if _, twice := seen.known[from+at]; twice {
+		place := places[at]
+		if _, twice := seen.known[place]; twice {
 			continue
 		}
-		r, done, err := a.known(ctx, names[at])
+		r, done, err := a.known(ctx, list.At(place).Name)
 		switch {
 		case err != nil:
 			seen.err = err
 			return seen
 		case done:
-			seen.known[from+at] = r
+			seen.known[place] = r
 		default:
-			seen.open = append(seen.open, from+at)
+			seen.open = append(seen.open, place)
 		}
 	}
 	return seen
 }
 
-// known is the result of a ticket that was terminal; done says whether it still is.
+// readChunk reads what of some places of the list is done. Those whose assets the daemon takes for none are left out: their claims will
+// tell. places are the others, which the answer is about.
+func (a *Agent) readChunk(ctx context.Context, of []int, names []string) (places []int, got client.ChunkResponse, err error) {
+	places = slices.Clone(of)
+	for {
+		err = a.call(ctx, func(ctx context.Context) (err error) {
+			got, err = a.client.Chunk(ctx, a.options.Task, names)
+			return err
+		})
+		p, refused := errors.AsType[*client.Problem](err)
+		if !refused || p.Code != client.InvalidAsset || len(p.Errors) == len(names) {
+			return places, got, err
+		}
+		for _, wrong := range slices.Backward(p.Errors) {
+			at := -1
+			if _, err := fmt.Sscanf(wrong.Location, "body.assets[%d]", &at); err != nil || at < 0 || at >= len(names) {
+				return nil, got, p
+			}
+			places, names = slices.Delete(places, at, at+1), slices.Delete(names, at, at+1)
+		}
+	}
+}
+
+// known is the result of a ticket that was terminal; done says whether it still is, and whole.
 func (a *Agent) known(ctx context.Context, asset string) (r Result, done bool, err error) {
 	var t client.Ticket
 	err = a.call(ctx, func(ctx context.Context) (err error) {
@@ -105,7 +129,7 @@ func (a *Agent) known(ctx context.Context, asset string) (r Result, done bool, e
 	r = Result{Asset: asset, Task: a.options.Task, Skipped: true}
 	r.describe(t)
 	r.conclude(nil)
-	return r, err == nil && isTerminal(r.State), nil
+	return r, err == nil && isTerminal(r.State) && t.Damaged == "", nil
 }
 
 // isTerminal says whether nothing is left to be done in a state.
@@ -124,7 +148,7 @@ func (r *listRun) take(ctx context.Context) {
 		next.chunk, r.settled = r.settled[0], r.settled[1:]
 	case len(r.todo) > 0 && len(r.fresh) < r.a.options.Parallel && !time.Now().Before(r.calm):
 		next.chunk, r.todo = &chunk{number: r.todo[0]}, r.todo[1:]
-	case !r.memory.checked && r.running+len(r.fresh)+len(r.later)+len(r.todo) == 0:
+	case r.unchecked() && !time.Now().Before(r.calm):
 		next.chunk, next.checks = &chunk{}, true
 	default:
 		return
@@ -146,6 +170,8 @@ func (r *listRun) see(l look) {
 	case l.checks:
 		if r.todo = r.memory.check(l); len(r.todo) > 0 {
 			r.a.options.Log.Warn("a ticket was reopened, or Redis lost data: the list is gone over again", "chunks", len(r.todo))
+		} else if !r.memory.checked {
+			r.calm = time.Now().Add(checkPause)
 		}
 		return
 	case l.err != nil:

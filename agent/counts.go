@@ -29,6 +29,8 @@ type Counts struct {
 	Began  time.Time `json:"-"`
 	Ending bool      `json:"-"` // nothing more is begun
 
+	Unchecked bool `json:"-"` // at the end nobody could tell whether what was done before still is
+
 	Away      string    `json:"-"` // what the last call did not find: "Redis is away"; empty while all is there
 	AwaySince time.Time `json:"-"`
 }
@@ -149,6 +151,9 @@ func (c Counts) Sentence(now time.Time) string {
 	if c.Stopped > 0 {
 		said += fmt.Sprintf(", %d not done because the run was ended", c.Stopped)
 	}
+	if c.Unchecked {
+		said += ", but whether all of it still is could not be told at the end"
+	}
 	said += ", in " + plain.About(now.Sub(c.Began))
 	if c.Away != "" {
 		said += "; " + sinceWhen(c.Away, c.AwaySince)
@@ -157,4 +162,4 @@ func (c Counts) Sentence(now time.Time) string {
 }
 
 // NothingDone says whether all of a list was done before, so that this run examined nothing.
-func (c Counts) NothingDone() bool { return c.Total > 0 && c.Before == c.Total }
+func (c Counts) NothingDone() bool { return c.Total > 0 && c.Before == c.Total && !c.Unchecked }

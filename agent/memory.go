@@ -14,7 +14,10 @@ type memory struct {
 	places  []byte         // of each asset: how it was settled; 0 while it is not
 	bases   map[int]string // of each chunk that was looked at: what that rests on
 	passes  int            // how often the list was gone over again
-	checked bool
+	asked   bool           // whether all of it still holds
+	anew    bool           // all of it was gone over again, as nobody could tell
+	checked bool           // all of it holds
+	over    bool           // it is not looked at any more, and does not hold
 }
 
 // passesMost is how often a run goes over its list again. Who reopens tickets all the time would have it never end.
@@ -62,20 +65,24 @@ func (m *memory) forget(place int, c *Counts) bool {
 	return true
 }
 
-// check returns, in an order of chance, the chunks of which what was seen does not hold any more.
+// check returns, in an order of chance, the chunks of which what was seen does not hold any more; when nobody can tell, all of them, once.
+// A look that failed checks nothing, and neither does one after passesMost.
 func (m *memory) check(now look) (stale []int) {
-	m.checked = true
-	if now.err != nil || now.basis == "" || m.passes == passesMost {
+	m.asked = true
+	if now.err != nil {
 		return nil
 	}
 	for n, basis := range m.bases {
-		if basis != now.basis {
+		if basis != now.basis || now.basis == "" && !m.anew {
 			stale = append(stale, n)
 		}
 	}
-	if len(stale) > 0 {
-		m.passes, m.checked = m.passes+1, false
-		rand.Shuffle(len(stale), func(i, j int) { stale[i], stale[j] = stale[j], stale[i] })
+	m.anew = m.anew || now.basis == ""
+	m.checked, m.over = len(stale) == 0, len(stale) > 0 && m.passes == passesMost
+	if m.checked || m.over {
+		return nil
 	}
+	m.passes, m.asked = m.passes+1, false
+	rand.Shuffle(len(stale), func(i, j int) { stale[i], stale[j] = stale[j], stale[i] })
 	return stale
 }

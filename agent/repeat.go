@@ -32,6 +32,9 @@ func (j *job) alreadyTold(ctx context.Context, e verdict.Evidence, facts json.Ra
 	if err != nil {
 		return nil, fmt.Errorf("cannot look for what was told earlier: %w", err)
 	}
+	if slices.ContainsFunc(earlier, func(t client.Ticket) bool { return t.Damaged != "" }) {
+		return nil, nil // nobody knows what was there
+	}
 	var now verdict.AssessFacts
 	_ = json.Unmarshal(facts, &now) // a command's may be of another form
 	var told *verdict.ToldBy        // the first receipts
@@ -110,21 +113,21 @@ func (j *job) openChannels(ctx context.Context, meant, has map[string]bool) (ope
 	return open, err
 }
 
-// assessedSince lists the asset's other tickets that were assessed and written since then, without facts, the one assessed
-// last first.
+// assessedSince lists the asset's other tickets that were assessed, or are damaged, and were written since then, without facts, the one
+// assessed last first.
 func (j *job) assessedSince(ctx context.Context, oldest time.Time) ([]client.Ticket, error) {
 	var all []client.Ticket
 	for cursor := client.Cursor(""); ; {
 		var page client.TicketList
 		err := j.follow(ctx, func(ctx context.Context) (err error) {
-			page, err = j.a.client.Tickets(ctx, client.TicketQuery{Asset: j.ticket.Asset, Since: oldest, Limit: 100, Cursor: cursor})
+			page, err = j.a.client.Tickets(ctx, client.TicketQuery{Asset: j.ticket.Asset, Exact: true, Since: oldest, Limit: 100, Cursor: cursor})
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
 		for _, t := range page.Tickets {
-			if _, assessed := t.Steps[client.StepAssess]; assessed && t.ID != j.ticket.ID && t.UpdatedAt.After(oldest) {
+			if _, assessed := t.Steps[client.StepAssess]; (assessed || t.Damaged != "") && t.ID != j.ticket.ID && t.UpdatedAt.After(oldest) {
 				all = append(all, t)
 			}
 		}

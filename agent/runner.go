@@ -90,7 +90,7 @@ func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, list *assets.
 		case r.running > 0 || r.looking:
 		case r.refused != nil:
 			return r.counts, r.refused
-		case stopped || overdue || len(r.later) == 0 && !r.untried() && r.memory.checked:
+		case stopped || overdue || len(r.later) == 0 && !r.untried() && !r.unchecked():
 			r.abandon(stopped)
 			return r.counts, nil
 		}
@@ -149,7 +149,14 @@ func (r *listRun) overdue() bool {
 }
 
 // untried reports whether there is something that was not tried yet.
-func (r *listRun) untried() bool { return len(r.fresh)+len(r.todo)+len(r.settled) > 0 || r.looking }
+func (r *listRun) untried() bool {
+	return len(r.fresh)+len(r.todo)+len(r.settled) > 0 || r.looking || r.unchecked() && !r.memory.asked
+}
+
+// unchecked reports whether all is settled, and it is not known yet whether all of it still holds.
+func (r *listRun) unchecked() bool {
+	return !r.memory.checked && !r.memory.over && r.running+len(r.fresh)+len(r.later)+len(r.todo) == 0
+}
 
 // patience is how long this run still waits for something to move.
 func (r *listRun) patience() time.Duration {
@@ -172,7 +179,7 @@ func (r *listRun) pause(begins bool) time.Duration {
 	if len(r.later) > 0 {
 		until = time.Until(r.later[0].due)
 	}
-	if !r.looking && len(r.fresh)+len(r.todo) > 0 {
+	if !r.looking && (len(r.fresh)+len(r.todo) > 0 || r.unchecked()) {
 		until = min(until, time.Until(r.calm))
 	}
 	until = max(until, time.Until(r.ailing.next))
@@ -270,7 +277,7 @@ func (r *listRun) abandon(stopped bool) {
 		r.later, r.held, r.counts.Stopped = nil, 0, r.counts.Stopped+untouched
 	}
 	r.tell()
-	if !stopped {
+	if r.counts.Unchecked = !r.memory.checked && len(left)+untouched == 0; !stopped {
 		r.counts.Later += untouched
 		r.a.options.Counts(r.counts)
 	}

@@ -42,7 +42,7 @@ func (a *Agent) watchList(ctx context.Context, list *assets.List, wholes chan<- 
 		if t := got.Task; err == nil && !got.Incomplete && t.Lists == 1 && t.Total == int64(list.Len()) {
 			w := Whole{
 				Done:   int(t.States[client.StateFinished] + t.States[client.StateNotifying] + t.States[client.StateNotified]),
-				Failed: int(t.Failed), HighRisk: int(t.HighRisk), PerMinute: t.PerMinute,
+				Failed: int(t.Failed + t.Damaged), HighRisk: int(t.HighRisk), PerMinute: t.PerMinute,
 			}
 			if before < 0 {
 				before = w.Done

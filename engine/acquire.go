@@ -19,7 +19,7 @@ import (
 // waited for. A request that its process sends again, by its name, is answered with the claim that it was granted, as long as that is held:
 // the first answer may have been lost, with the daemon too.
 //
-// Errors: *HeldError, *InvalidError, ErrUnknownFlow, ErrFlowMismatch, ErrTooManyClaims, ErrForbidden, ErrDraining,
+// Errors: *HeldError, *InvalidError, ErrUnknownFlow, ErrFlowMismatch, ErrTicketDamaged, ErrTooManyClaims, ErrForbidden, ErrDraining,
 // ErrStoreUnavailable, or the context's own.
 func (e *Engine) Claim(ctx context.Context, r ClaimRequest) (ClaimResult, error) {
 	result, err := e.claim(ctx, r)
@@ -145,6 +145,10 @@ func (e *Engine) try(ctx context.Context, c *claim, t *turn) (store.Ticket, bool
 	defer cancel()
 	snap, err := e.screen(ctx, c.ticket)
 	if err != nil {
+		return store.Ticket{}, false, err
+	}
+	if snap.Damaged() { // nobody may decide on what is left of it
+		_, err := snap.Ticket(c.ticket)
 		return store.Ticket{}, false, err
 	}
 	if store.Final(snap.State()) {

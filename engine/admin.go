@@ -54,7 +54,7 @@ func (e *Engine) nobody(a store.Asset, by string) store.Writer {
 	return store.Writer{Token: e.lookout.Highest(a), Nonce: rand.Text(), Agent: by}
 }
 
-// Reopen begins a new run of a terminal ticket, in INIT. A claim that is still open on it is fenced off and told. Errors:
+// Reopen begins a new run of a ticket that is terminal, or damaged, in INIT. A claim that is still open on it is fenced off and told. Errors:
 // ErrTicketNotFound, *TransitionError, ErrStoreUnavailable.
 func (e *Engine) Reopen(ctx context.Context, id store.TicketID, by, reason string) (store.Ticket, error) {
 	ctx, cancel := e.bounded(ctx)
@@ -67,7 +67,7 @@ func (e *Engine) Reopen(ctx context.Context, id store.TicketID, by, reason strin
 		if err := e.store.Unmark(ctx, id.Task); err != nil {
 			return store.Ticket{}, err
 		}
-		w, err := e.store.Reopen(ctx, id, e.nobody(id.Asset, by), seen.Hash, reason)
+		w, err := e.store.Reopen(ctx, id, e.nobody(id.Asset, by), seen, reason)
 		switch {
 		case err != nil:
 			return store.Ticket{}, err

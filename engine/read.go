@@ -17,7 +17,7 @@ func (e *Engine) screen(ctx context.Context, id store.TicketID) (store.Snapshot,
 	return e.store.ReadUpTo(ctx, id, light)
 }
 
-// Ticket reads a ticket without a lock. Errors: ErrTicketNotFound, ErrUnavailable.
+// Ticket reads a ticket without a lock. Errors: ErrTicketNotFound, ErrTicketDamaged beside what there is, ErrUnavailable.
 func (e *Engine) Ticket(ctx context.Context, id store.TicketID) (store.Ticket, error) {
 	s, err := e.screen(ctx, id)
 	if err == nil && s.Big {
@@ -63,7 +63,7 @@ func list[T any](ctx context.Context, e *Engine, read func(context.Context) (T, 
 }
 
 // States reads how far tickets are, in their order: see store.States.
-func (e *Engine) States(ctx context.Context, ids []store.TicketID) ([]store.TicketState, error) {
+func (e *Engine) States(ctx context.Context, ids []store.TicketID) ([]store.Stand, error) {
 	if err := e.weigh(ctx, int64(len(ids))<<9); err != nil { // with the answer
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (e *Engine) History(ctx context.Context, id store.TicketID) (events, refuse
 	return events, refused, nil
 }
 
-// EachEvent hands a ticket's accepted writes over page by page, oldest first, and returns the refused ones. Without any it is an
+// EachEvent hands a ticket's accepted writes over page by page, oldest first, and returns the refused ones. Without a ticket it is an
 // ErrTicketNotFound. What each returns ends it, and is returned.
 func (e *Engine) EachEvent(ctx context.Context, id store.TicketID, each func(page []store.Event) error) (refused []store.Event, err error) {
 	if err := e.weigh(ctx, store.HistoryWeight); err != nil {

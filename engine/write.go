@@ -30,8 +30,8 @@ type WriteResult struct {
 
 // Step records a step's result, once.
 //
-// Errors of all writes: ErrClaimNotFound, ErrForbidden, *LostError, ErrStaleToken, *TransitionError, ErrStoreUnavailable; of
-// this one also ErrUnknownStep and ErrStepConflict.
+// Errors of all writes: ErrClaimNotFound, ErrForbidden, *LostError, ErrStaleToken, *TransitionError, ErrStoreUnavailable, and
+// ErrTicketDamaged, with which the write is recorded all the same; of this one also ErrUnknownStep and ErrStepConflict.
 func (e *Engine) Step(ctx context.Context, id string, uid uint32, r StepRequest) (WriteResult, error) {
 	c, err := e.claims.get(id, uid)
 	if err != nil {

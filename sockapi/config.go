@@ -43,7 +43,7 @@ type Engine interface {
 	Tickets(ctx context.Context, q store.TicketQuery) (store.TicketPage, error)
 	Tasks(ctx context.Context, limit int, cursor string) (store.TaskPage, error)
 	Task(ctx context.Context, task string) (t store.Task, incomplete bool, err error)
-	States(ctx context.Context, ids []store.TicketID) ([]store.TicketState, error)
+	States(ctx context.Context, ids []store.TicketID) ([]store.Stand, error)
 	Break(ctx context.Context, a store.Asset, by, reason string) error
 	Force(ctx context.Context, id, by string) error
 	Reopen(ctx context.Context, id store.TicketID, by, reason string) (store.Ticket, error)

@@ -79,6 +79,9 @@ func appendTicket(b []byte, t *store.Ticket, facts bool) []byte {
 	b = appendBool(append(b, `,"high_risk":`...), t.HighRisk)
 	b = appendTime(append(b, `,"created_at":`...), t.CreatedAt)
 	b = appendTime(append(b, `,"updated_at":`...), t.UpdatedAt)
+	if t.Damaged != "" {
+		b = appendString(append(b, `,"damaged":`...), t.Damaged)
+	}
 	return append(b, '}')
 }
 

@@ -94,6 +94,7 @@ var situations = []struct {
 	{engine.ErrForbidden, client.Forbidden, "the claim, or the process that pid names, belongs to another user"},
 	{engine.ErrClaimNotFound, client.ClaimNotFound, "this daemon knows no such claim; ended ones are remembered for 10 minutes"},
 	{store.ErrTicketNotFound, client.TicketNotFound, "there is no such ticket; a claim on its asset and task makes it"},
+	{store.ErrTicketDamaged, client.TicketDamaged, "Redis has lost some of what the ticket recorded, so nobody may go on from it; GET it to see what, and reopen it (picket ticket reopen) to begin anew"},
 	{store.ErrTaskNotFound, client.TaskNotFound, "there is no such task; a claim for it makes it"},
 	{engine.ErrStaleToken, client.StaleToken, "a newer claim holds the asset; this write is refused, and nothing was changed"},
 	{engine.ErrStepConflict, client.StepConflict, "the step is recorded with another result, which stands; GET the ticket to see it"},

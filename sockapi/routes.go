@@ -19,7 +19,7 @@ var routes = []route{
 			http.StatusCreated: {client.ClaimResponse{}},
 			http.StatusOK:      {client.ClaimResponse{}},
 		},
-		refusals: codes{client.InvalidAsset, client.InvalidTask, client.UnknownFlow, client.Forbidden, client.FlowMismatch, client.LockHeld, client.TooManyClaims, client.ClaimLost, client.StoreUnavailable, client.Draining},
+		refusals: codes{client.InvalidAsset, client.InvalidTask, client.UnknownFlow, client.Forbidden, client.FlowMismatch, client.TicketDamaged, client.LockHeld, client.TooManyClaims, client.ClaimLost, client.StoreUnavailable, client.Draining},
 	},
 	{
 		method: "GET", path: "/v1/claims", id: "listClaims", access: anyone, list: true,
@@ -53,14 +53,14 @@ var routes = []route{
 		summary:  "Record a step's result, once.",
 		handler:  handle(postStep),
 		answers:  answers200(client.StepResponse{}),
-		refusals: codes{client.UnknownStep, client.StepConflict, client.IllegalTransition, client.StaleToken, client.ClaimLost, client.StoreUnavailable},
+		refusals: codes{client.UnknownStep, client.StepConflict, client.TicketDamaged, client.IllegalTransition, client.StaleToken, client.ClaimLost, client.StoreUnavailable},
 	},
 	{
 		method: "POST", path: "/v1/claims/{id}/failures", id: "fail", access: ownerOnly,
 		summary:  "Record that a step failed.",
 		handler:  handle(postFailure),
 		answers:  answers200(client.FailureResponse{}),
-		refusals: codes{client.UnknownStep, client.IllegalTransition, client.StaleToken, client.ClaimLost, client.StoreUnavailable},
+		refusals: codes{client.UnknownStep, client.TicketDamaged, client.IllegalTransition, client.StaleToken, client.ClaimLost, client.StoreUnavailable},
 	},
 	{
 		method: "POST", path: "/v1/claims/{id}/notification", id: "notify", access: ownerOnly,
@@ -70,14 +70,14 @@ var routes = []route{
 			http.StatusAccepted: {client.NotificationResponse{}},
 			http.StatusOK:       {client.NotificationResponse{}},
 		},
-		refusals: codes{client.UnknownChannel, client.ContentConflict, client.IllegalTransition, client.StaleToken, client.ClaimLost, client.StoreUnavailable, client.OutboxUnavailable},
+		refusals: codes{client.UnknownChannel, client.ContentConflict, client.TicketDamaged, client.IllegalTransition, client.StaleToken, client.ClaimLost, client.StoreUnavailable, client.OutboxUnavailable},
 	},
 	{
 		method: "POST", path: "/v1/claims/{id}/finish", id: "finish", access: ownerOnly,
 		summary:  "Finish the ticket and release the claim.",
 		handler:  handle(postFinish),
 		answers:  answers200(client.TicketBody{}),
-		refusals: codes{client.IllegalTransition, client.StaleToken, client.ClaimLost, client.StoreUnavailable},
+		refusals: codes{client.TicketDamaged, client.IllegalTransition, client.StaleToken, client.ClaimLost, client.StoreUnavailable},
 	},
 	{
 		method: "GET", path: "/v1/tickets", id: "listTickets", access: anyone,
@@ -158,7 +158,7 @@ var routes = []route{
 	},
 	{
 		method: "POST", path: "/v1/tickets/{asset}/{task}/reopen", id: "reopen", access: adminOnly,
-		summary:  "Begin a new run of a finished or failed ticket.",
+		summary:  "Begin a new run of a ticket that is finished, failed, or damaged.",
 		handler:  handle(postReopen),
 		answers:  answers200(client.TicketBody{}),
 		refusals: codes{client.TicketNotFound, client.IllegalTransition, client.StoreUnavailable},

@@ -32,7 +32,7 @@ func getTask(c *call, _, _ noInput) (answer, error) {
 
 func wireTask(t store.Task) client.Task {
 	wire := client.Task{
-		Task: t.Name, Total: t.Total, Lists: t.Lists, States: make(map[string]int64, len(t.States)), Failed: t.Failed, HighRisk: t.HighRisk,
+		Task: t.Name, Total: t.Total, Lists: t.Lists, States: make(map[string]int64, len(t.States)), Failed: t.Failed, HighRisk: t.HighRisk, Damaged: t.Damaged,
 		PerMinute: t.PerMinute, StartedAt: timeOrNull(t.StartedAt), UpdatedAt: t.UpdatedAt,
 	}
 	for state, n := range t.States {

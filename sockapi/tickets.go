@@ -5,6 +5,7 @@ package sockapi
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -15,7 +16,11 @@ import (
 )
 
 func getTicket(c *call, _, _ noInput) (answer, error) {
-	return ticketAnswer(c.api.Engine.Ticket(c.request.Context(), c.ticket))
+	t, err := c.api.Engine.Ticket(c.request.Context(), c.ticket)
+	if errors.Is(err, store.ErrTicketDamaged) {
+		err = nil // it is shown as it is
+	}
+	return ticketAnswer(t, err)
 }
 
 func ticketAnswer(t store.Ticket, err error) (answer, error) {
@@ -61,7 +66,7 @@ func postStates(c *call, _ noInput, r client.StatesRequest) (answer, error) {
 	for i, s := range found {
 		body.States[r.IDs[i]] = nil
 		if s.State != "" {
-			body.States[r.IDs[i]] = &client.TicketState{State: string(s.State), Run: s.Run, Failed: s.Failed, UpdatedAt: s.UpdatedAt}
+			body.States[r.IDs[i]] = &client.TicketState{State: string(s.State), Run: s.Run, Failed: s.Failed, UpdatedAt: s.UpdatedAt, Damaged: s.Damaged}
 		}
 	}
 	return answer{status: http.StatusOK, body: &body}, err
@@ -72,12 +77,14 @@ const listLimit = 100
 
 type ticketsQuery struct {
 	Asset    string `json:"asset,omitempty" form:"asset" doc:"Only this asset's, or with * at its end those whose asset begins so."`
+	Exact    bool   `json:"exact,omitempty" doc:"With an asset whose own name ends in *: only this asset's."`
 	Task     string `json:"task,omitempty" form:"task" doc:"Only of this task."`
 	State    string `json:"state,omitempty" enum:"INIT,ASSET_ONLINE,ASSET_OFFLINE,VULN_CHECK_DONE,HIGH_RISK_FOUND,GATHERED,NOTIFYING,NOTIFIED,FINISHED,FAILED" doc:"Only those in this state."`
 	Since    string `json:"since,omitempty" form:"time" doc:"Only those written to then or later; a time of RFC 3339."`
 	Host     string `json:"host,omitempty" minLength:"1" maxLength:"256" doc:"Only those that are held there, were held there last, or have a step that was recorded there."`
 	HighRisk bool   `json:"high_risk,omitempty" doc:"Only those with high_risk true."`
 	Failed   bool   `json:"failed,omitempty" doc:"Only those with a failure, or FAILED."`
+	Damaged  bool   `json:"damaged,omitempty" doc:"Only those of which Redis has lost something, as far as that was found."`
 	Held     bool   `json:"held,omitempty" doc:"Only those on which a claim is held."`
 	Stuck    bool   `json:"stuck,omitempty" doc:"Only those that are not terminal, have no claim, and were not written to for longer than the tickets of their task usually take, and for at least 10 minutes."`
 	Limit    int    `json:"limit,omitempty" minimum:"1" maximum:"1000" doc:"How many at most. Defaults to 100."`
@@ -86,11 +93,11 @@ type ticketsQuery struct {
 
 func listTickets(c *call, q ticketsQuery, _ noInput) (answer, error) {
 	query := store.TicketQuery{
-		Task: q.Task, State: store.State(q.State), Host: q.Host, HighRisk: q.HighRisk, Failed: q.Failed, Held: q.Held, Stuck: q.Stuck,
+		Task: q.Task, State: store.State(q.State), Host: q.Host, HighRisk: q.HighRisk, Failed: q.Failed, Damaged: q.Damaged, Held: q.Held, Stuck: q.Stuck,
 		Limit: cmp.Or(q.Limit, listLimit), Cursor: q.Cursor,
 	}
 	query.Since, _ = time.Parse(time.RFC3339Nano, q.Since) // it was checked
-	if prefix, ok := strings.CutSuffix(q.Asset, "*"); ok {
+	if prefix, ok := strings.CutSuffix(q.Asset, "*"); ok && !q.Exact {
 		query.Prefix = prefix
 	} else if q.Asset != "" {
 		var err error

@@ -86,9 +86,13 @@ func TestTicketsAndTasks(t *testing.T) {
 		t.Errorf("got %s", r.body)
 	}
 	r = h.wants(h.do("GET", "/v1/tasks?limit=5", ""), http.StatusOK)
-	if !strings.Contains(r.body, `{"tasks":[{"task":"t","total":2,"lists":0,"states":{"INIT":2},"failed":1,"high_risk":0,"per_minute":0,`) {
+	if !strings.Contains(r.body, `{"tasks":[{"task":"t","total":2,"lists":0,"states":{"INIT":2},"damaged":0,"failed":1,"high_risk":0,"per_minute":0,`) {
 		t.Errorf("got %s", r.body)
 	}
 	h.wants(h.do("GET", "/v1/tasks/t", ""), http.StatusOK)
+	h.claim("web-*", "star") // whose own name ends so
+	if r = h.wants(h.do("GET", "/v1/tickets?asset=web-*&exact=true", ""), http.StatusOK); !strings.Contains(r.body, `"id":"web-*/star"`) || strings.Contains(r.body, "web-01") {
+		t.Errorf("got %s", r.body)
+	}
 	h.refused(h.do("GET", "/v1/tasks/none", ""), client.TaskNotFound)
 }

@@ -33,12 +33,19 @@ func Why(t client.Ticket) Explanation {
 	say := func(format string, args ...any) {
 		x.Words = append(x.Words, strings.TrimRight(fmt.Sprintf(format, args...), " "))
 	}
+	if t.Damaged != "" {
+		say("The ticket is damaged: %s. What is left of it:", t.Damaged)
+	}
 	for _, name := range []string{client.StepOnline, client.StepVuln, client.StepIntel} {
 		if s, ok := t.Steps[name]; ok {
 			say("%s: %s, recorded by %s at %s", name, cmp.Or(s.Summary, s.State), s.Host, s.At.UTC().Format(TimeForm))
 		}
 	}
 	step, ok := t.Steps[client.StepAssess]
+	if !ok && t.Damaged != "" {
+		x.HighRisk = t.HighRisk
+		return x
+	}
 	if !ok {
 		say("Nothing has been assessed: the ticket is %s.", t.State)
 		if t.Failure != nil {

@@ -6,6 +6,7 @@ package delivery
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,7 +70,11 @@ func (c *Courier) decided(ctx context.Context, r Resolution, w store.Written, qu
 		return store.Ticket{}, undecided(r.Channel, question)
 	}
 	c.HeedNow(ctx, r.Ticket, w.Hash)
-	return c.store.Complete(ctx, r.Ticket, w.Hash, nil)
+	t, err := c.store.Complete(ctx, r.Ticket, w.Hash, nil)
+	if errors.Is(err, store.ErrTicketDamaged) {
+		err = nil // it is decided, and shown as it is
+	}
+	return t, err
 }
 
 // undecided is a ChannelError for a channel as it was named, any when it is empty, none of which is in one of the statuses.

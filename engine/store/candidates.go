@@ -50,13 +50,16 @@ type sortedSet struct {
 // states are all that a ticket can be in.
 func states() []State { return append(openStates(), Finished, Failed) }
 
-// setNames are the sets of the index in one of which each ticket is that is asked for: as small ones as there are.
+// setNames are the sets of the index in one of which each ticket is that is asked for: as small ones as there are. What is damaged is in
+// no set of a state.
 func (q TicketQuery) setNames() (names []string) {
 	if q.Task != "" {
 		names = []string{setReports}
 	}
 	some := states()
 	switch {
+	case q.Damaged:
+		return append(names, setDamaged)
 	case q.State != "" && q.State != Finished:
 		some = []State{q.State}
 	case q.Failed:
@@ -73,7 +76,7 @@ func (q TicketQuery) setNames() (names []string) {
 	for _, state := range some {
 		names = append(names, string(state))
 	}
-	return names
+	return append(names, setDamaged)
 }
 
 // open begins at the place where the listing goes on.

@@ -31,7 +31,7 @@ const (
 
 // Chunk is what is known of some tickets of one task. Its lists are places among those that were asked for.
 type Chunk struct {
-	Open     []int // there is no ticket, or it is not terminal
+	Open     []int // there is no ticket, or it is not terminal, or damaged
 	Failed   []int
 	HighRisk []int // terminal ones
 
@@ -74,7 +74,7 @@ func (s *Store) Chunk(ctx context.Context, task string, of []Asset, standing str
 	c, oldest := Chunk{Open: []int{}, Basis: basis(m.epoch, standing)}, states[0].UpdatedAt
 	for i, t := range states {
 		switch {
-		case !Final(t.State):
+		case !Final(t.State), t.Damaged:
 			c.Open = append(c.Open, i)
 			continue
 		case t.State == Failed:
@@ -109,7 +109,7 @@ type marked struct {
 }
 
 func (s *Store) marked(ctx context.Context, task, field string) (marked, error) {
-	v, err := chunkScript.Run(ctx, s.c.Redis, []string{s.Keys.Marks(task), s.Keys.reopening(task)}, field, rand.Text(), s.c.Keep.Milliseconds()).StringSlice()
+	v, err := chunkScript.Run(ctx, s.c.Redis, []string{s.Keys.Marks(task), s.Keys.reopening(task), s.Keys.Index(task, setDamaged)}, field, rand.Text(), s.c.Keep.Milliseconds()).StringSlice()
 	if err != nil {
 		return marked{}, Unavailable(err)
 	}

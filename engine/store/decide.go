@@ -17,11 +17,11 @@ var (
 	ownScript     = newScript("own", "common")
 )
 
-// Reopen begins a new run of a terminal ticket: Gone, Illegal, Conflict when it is not what was seen any more. by.Token and by.Nonce
-// are for a grant that nobody holds.
-func (s *Store) Reopen(ctx context.Context, id TicketID, by Writer, seen Hash, why string) (Written, error) {
+// Reopen begins a new run of a ticket that is terminal, or damaged and not in NOTIFYING: Gone, Illegal, Conflict when it is not what was
+// seen any more. by.Token and by.Nonce are for a grant that nobody holds.
+func (s *Store) Reopen(ctx context.Context, id TicketID, by Writer, seen Snapshot, why string) (Written, error) {
 	return s.writeTicket(ctx, reopenScript, id, by, "", audit.Event{Kind: audit.Reopened, Agent: by.Agent, Reason: why},
-		s.c.KeepGrants.Milliseconds(), why, string(flowOf(id.Asset).Initial), seen["revision"])
+		s.c.KeepGrants.Milliseconds(), why, string(flowOf(id.Asset).Initial), seen.Hash["revision"], flag(seen.Damaged()))
 }
 
 // Resolution is what an administrator says became of channels.

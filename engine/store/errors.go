@@ -19,6 +19,7 @@ var (
 	ErrUnknownFlow    = errors.New("unknown flow")
 	ErrUnknownStep    = errors.New("unknown step")
 	ErrTicketNotFound = errors.New("no such ticket")
+	ErrTicketDamaged  = errors.New("the ticket is damaged")
 	ErrTaskNotFound   = errors.New("no such task")
 	ErrUnavailable    = errors.New("cannot use Redis")
 )

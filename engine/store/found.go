@@ -35,6 +35,8 @@ func (f *found) on(host string) bool {
 // in reports whether a ticket that stands so is in a set of the index.
 func (is Stand) in(set string) bool {
 	switch set {
+	case setDamaged:
+		return is.Damaged
 	case setFailed:
 		return is.Failed
 	case setHighRisk:
@@ -42,7 +44,7 @@ func (is Stand) in(set string) bool {
 	case setReports:
 		return true
 	}
-	return set == string(is.State)
+	return set == string(is.State) && !is.Damaged
 }
 
 // listed is a ticket of a listing on its way.
@@ -57,7 +59,7 @@ type listed struct {
 }
 
 // readAll reads tickets without facts and bodies, in three trips: which fields each has, those that are listed, and what was recorded.
-// One that is damaged is neither ok nor gone. The holder is read beside the ticket, not with it.
+// One whose key is no hash is neither ok nor gone. The holder is read beside the ticket, not with it.
 func (s *Store) readAll(ctx context.Context, some []candidate) ([]found, error) {
 	if len(some) == 0 {
 		return nil, nil
@@ -97,15 +99,12 @@ func (s *Store) readAll(ctx context.Context, some []candidate) ([]found, error) 
 	tickets := make([]found, len(some))
 	for i, one := range asked {
 		if len(hashes[i]) == 0 {
-			tickets[i].gone = one.names.Err() == nil && one.fields == nil
+			if tickets[i].gone = one.names.Err() == nil && one.fields == nil; !tickets[i].gone && s.unread.Due("", one.id.String()) {
+				s.c.Logger.Warn("a ticket cannot be listed: what stands at its key is no hash", "key", s.Keys.Ticket(one.id))
+			}
 			continue
 		}
-		f, err := one.found(hashes[i], records[i])
-		if err != nil && s.damaged.Due("", err.Error()) {
-			s.c.Logger.Warn("a ticket is left out of the listings", "error", err)
-		}
-		f.ok = err == nil
-		tickets[i] = f
+		tickets[i] = one.found(hashes[i], records[i])
 	}
 	return tickets, nil
 }
@@ -142,16 +141,18 @@ func (l *listed) hash() Hash {
 	return zip(l.wanted, l.fields.Val())
 }
 
-func (l *listed) found(h Hash, records Records) (f found, err error) {
+func (l *listed) found(h Hash, records Records) (f found) {
 	snap := Snapshot{
 		Hash: h, Records: records, Lock: l.lock.Val(), Left: max(l.left.Val(), 0), Grant: decodeGrant(textsOf(l.grant.Val())),
 	}
-	f.Ticket, err = snap.Ticket(l.id)
+	f.Ticket, _ = snap.Ticket(l.id) // what is damaged is shown as such
 	f.dropFacts()
+	f.ok = true
 	f.Bytes = h.Size() + records.Size()
 	f.stand = h.stand()
+	f.stand.Damaged = f.Damaged != ""
 	if snap.Grant.Ticket == l.id.String() {
 		f.host = snap.Grant.Host
 	}
-	return f, err
+	return f
 }

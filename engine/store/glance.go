@@ -6,7 +6,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -39,33 +38,22 @@ func (s *Store) Glance(ctx context.Context, asked ...Asked) ([]Hash, error) {
 	return hashes, unavailableOrNil(failed)
 }
 
-// TicketState is how far a ticket is; the zero value when there is none.
-type TicketState struct {
-	State     State
-	Run       int64
-	UpdatedAt time.Time
-	Failed    bool  // a failure is recorded, or FAILED
-	HighRisk  *bool // nil: it was not assessed
-}
-
-// States reads how far tickets are, all in one question. One whose key is damaged is as good as none. Errors: ErrUnavailable, when any of them
-// was not answered.
-func (s *Store) States(ctx context.Context, ids []TicketID) ([]TicketState, error) {
+// States reads how far tickets are, all in one question; the zero value is of none. One whose key is no hash is as good as none. Errors:
+// ErrUnavailable, when any of them was not answered.
+func (s *Store) States(ctx context.Context, ids []TicketID) ([]Stand, error) {
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
-	answers := make([]*redis.SliceCmd, len(ids))
+	answers := make([]standing, len(ids))
 	if err := s.listTogether(ctx, func(p redis.Pipeliner) {
 		for i, id := range ids {
-			answers[i] = p.HMGet(ctx, s.Keys.Ticket(id), "state", "run", "updated_at", "high_risk", "failure_step")
+			answers[i] = askStanding(ctx, p, s.Keys.Ticket(id))
 		}
 	}); err != nil {
 		return nil, err
 	}
-	states := make([]TicketState, len(ids))
+	states := make([]Stand, len(ids))
 	for i, a := range answers {
-		if v := textsOf(a.Val()); len(v) == 5 && v[0] != "" {
-			states[i] = TicketState{State(v[0]), number(v[1]), millis(v[2]), v[4] != "" || State(v[0]) == Failed, risk(v[3])}
-		}
+		_, states[i] = a.answer()
 	}
 	return states, nil
 }

@@ -4,9 +4,9 @@
 package store
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -86,8 +86,9 @@ func (h Hash) Size() (n int64) {
 // Weight is how large the ticket is as it stands in Redis, with its records, in bytes.
 func (h Hash) Weight() int64 { return h.Size() + number(h["bytes"]) }
 
-// Ticket decodes the hash, with these records.
+// Ticket decodes the hash, with these records. One of which something is missing is an ErrTicketDamaged, beside what there is.
 func (h Hash) Ticket(id TicketID, records Records) (Ticket, error) {
+	var lost []string
 	t := Ticket{
 		ID: id, Flow: h["flow"], State: State(h["state"]), Token: number(h["token"]), Run: number(h["run"]),
 		Revision: number(h["revision"]), Summary: h["summary"], CreatedAt: millis(h["created_at"]),
@@ -99,10 +100,12 @@ func (h Hash) Ticket(id TicketID, records Records) (Ticket, error) {
 		switch {
 		case ok && kind+"." == recordOf:
 			record, there := records[name]
-			if !there {
-				return Ticket{}, fmt.Errorf("cannot read %s of ticket %s: its log does not have it", rest, id)
-			}
-			if t.Notification = cmp.Or(t.Notification, record.Notification); record.Notification == nil {
+			switch {
+			case !there:
+				lost = append(lost, rest)
+			case record.Notification != nil:
+				t.Notification = record.Notification
+			default:
 				t.Steps[rest] = record.Step
 			}
 		case ok && kind == "delivery":
@@ -118,11 +121,17 @@ func (h Hash) Ticket(id TicketID, records Records) (Ticket, error) {
 	if v := h["failure"]; v != "" {
 		t.Failure = &Failure{}
 		if err := json.Unmarshal([]byte(v), t.Failure); err != nil {
-			return Ticket{}, fmt.Errorf("cannot read the failure of ticket %s: %w", id, err)
+			t.Failure, lost = nil, append(lost, "the failure")
+		} else {
+			t.Failure.Count = number(h["failure_count"])
 		}
-		t.Failure.Count = number(h["failure_count"])
 	}
-	return t, nil
+	if len(lost) == 0 {
+		return t, nil
+	}
+	slices.Sort(lost)
+	t.Damaged = "Redis has lost what was recorded of " + strings.Join(lost, ", ")
+	return t, fmt.Errorf("%w: %s", ErrTicketDamaged, t.Damaged)
 }
 
 // names reports whether a list of words has this one.

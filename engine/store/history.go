@@ -45,19 +45,20 @@ func (s *Store) History(ctx context.Context, id TicketID) (events, refused []Eve
 	return events, refused, nil
 }
 
-// EachEvent hands a ticket's accepted writes over page by page, oldest first, and returns the refused ones. Without any it is an
+// EachEvent hands a ticket's accepted writes over page by page, oldest first, and returns the refused ones. Without a ticket it is an
 // ErrTicketNotFound. What each returns ends it, and is returned.
 func (s *Store) EachEvent(ctx context.Context, id TicketID, each func(page []Event) error) (refused []Event, err error) {
 	var length *redis.IntCmd
 	var list *redis.StringSliceCmd
+	var exists *redis.IntCmd
 	err = s.together(ctx, func(p redis.Pipeliner, ctx context.Context) {
-		length = p.LLen(ctx, s.Keys.Log(id))
+		exists, length = p.Exists(ctx, s.Keys.Ticket(id), s.Keys.Log(id)), p.LLen(ctx, s.Keys.Log(id))
 		list = p.LRange(ctx, s.Keys.Refused(id), 0, -1)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if length.Val() == 0 {
+	if exists.Val() == 0 {
 		return nil, notFound()
 	}
 	seq := int64(0)

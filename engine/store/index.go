@@ -39,6 +39,9 @@ const (
 // setReports is the set of a task's reports, in whatever state: they count as none of its assets.
 const setReports = "reports"
 
+// setDamaged has the tickets that are damaged, in the place of their state's set: nobody may count them as done.
+const setDamaged = "damaged"
+
 // index gathers how tickets stand that were written. They are in other slots than the index, so no script of theirs can write it: it
 // is a hint, never the truth. Who lists reads each ticket, and puts right what differs; the walk puts back what is missing.
 type index struct {
@@ -64,6 +67,14 @@ func newIndex() *index {
 // score orders the stands of one ticket: by the time of its last write, and within one ms by its revision. It is exact in a float64.
 func (is Stand) score() float64 {
 	return float64(is.UpdatedAt.UnixMilli()) + float64(is.Revision%1024)/1024
+}
+
+// set is that of the ticket's state.
+func (is Stand) set() string {
+	if is.Damaged {
+		return setDamaged
+	}
+	return string(is.State)
 }
 
 func (is Stand) marks() string {
@@ -221,7 +232,7 @@ func (s *Store) placings(entries map[TicketID]entry) (calls []placing) {
 			args := []any{s.c.Keep.Milliseconds(), most, string(Finished), string(Notifying)}
 			for _, id := range some {
 				e, member := entries[id], string(id.Asset)
-				state, marks := string(e.State), e.marks()
+				state, marks := e.set(), e.marks()
 				switch {
 				case part == all:
 					member = id.String()

@@ -31,6 +31,12 @@ func (k Keys) Ticket(id TicketID) string { return k.asset(id.Asset, "ticket:"+id
 // Log is the key of a ticket's accepted writes.
 func (k Keys) Log(id TicketID) string { return k.asset(id.Asset, "log:"+id.Task) }
 
+// logOf is the key of the log of the ticket at a key.
+func logOf(ticket string) string {
+	asset, task, _ := strings.Cut(ticket, "}:ticket:")
+	return asset + "}:log:" + task
+}
+
 // Refused is the key of a ticket's refused writes.
 func (k Keys) Refused(id TicketID) string { return k.asset(id.Asset, "refused:"+id.Task) }
 

@@ -31,6 +31,7 @@ type TicketQuery struct {
 	Host     string    // where it is held, was held last, or a step was recorded
 	HighRisk bool
 	Failed   bool // a failure is recorded, or FAILED
+	Damaged  bool // as far as that was found
 	Held     bool // by a claim, now
 	Stuck    bool // see stuck.go
 	Limit    int  // 1 to 1000
@@ -41,13 +42,13 @@ type TicketQuery struct {
 type TicketPage struct {
 	Tickets []Ticket
 	Cursor  string // empty on the last page
-	// Incomplete: tickets may be missing. Redis lost data, and nobody has walked through all tickets since; or the index cannot be written.
+	// Incomplete: tickets may be missing. Redis lost data, and nobody has walked through all tickets since; or the index cannot be written, or
+	// a ticket not be read.
 	Incomplete bool
 }
 
 // Tickets lists tickets, the one written last first, without facts. A page that is not the last is short only when the tickets are
-// large, or when so few of many match that the call's time is over. A cursor that it did not make is an ErrInvalidCursor. A ticket that
-// is damaged is left out.
+// large, or when so few of many match that the call's time is over. A cursor that it did not make is an ErrInvalidCursor.
 func (s *Store) Tickets(ctx context.Context, q TicketQuery) (TicketPage, error) {
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
@@ -80,6 +81,7 @@ func (s *Store) Tickets(ctx context.Context, q TicketQuery) (TicketPage, error) 
 		}
 		for i, one := range some {
 			s.repair(one, found[i])
+			page.Incomplete = page.Incomplete || !found[i].ok && !found[i].gone
 			switch {
 			case !matches[i]:
 			case len(page.Tickets) == q.Limit:
@@ -117,6 +119,7 @@ func (c *candidates) matches(ctx context.Context, found []found) ([]bool, error)
 			(q.Host == "" || found[i].on(q.Host)) &&
 			(!q.HighRisk || t.HighRisk != nil && *t.HighRisk) &&
 			(!q.Failed || found[i].stand.Failed) &&
+			(!q.Damaged || found[i].stand.Damaged) &&
 			(!q.Held || t.Holder != nil) &&
 			(!q.Stuck || t.Holder == nil && !Final(t.State))
 	}

@@ -6,7 +6,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -52,26 +51,57 @@ func span(field, value string, facts bool) (first, last int64) {
 	return first, last
 }
 
-// decodeRecord decodes what stands there.
-func decodeRecord(id TicketID, field string, elements []string) (Record, error) {
+// decodeRecord decodes what stands there, if that is what these fields say: a log that was lost begins anew, so that other events come
+// to stand at the place. Without facts their size is not looked at.
+func decodeRecord(field, value string, elements []string, facts bool) (r Record, ok bool) {
 	events := decodeEvents(elements)
-	what := strings.TrimPrefix(field, recordOf)
-	if len(events) == 0 {
-		return Record{}, fmt.Errorf("cannot read %s of ticket %s: its log has lost it", what, id)
+	if len(events) != 1 {
+		return r, false
 	}
-	e := events[0]
-	if field != ofContent {
-		return Record{Step: Step{State: e.To, Summary: e.summary, Token: e.Token, Host: e.Host, At: e.At, Facts: e.Facts}}, nil
+	e, size := events[0], sizeOf(value)
+	if field == ofContent {
+		r.Notification = &Notification{}
+		if e.Event.Event != "notifying" || json.Unmarshal([]byte(e.content), r.Notification) != nil {
+			return r, false
+		}
+		r.Notification.Facts = e.Facts
+		return r, !facts || int64(len(e.content)+len(e.Facts)) == size
 	}
-	n := &Notification{}
-	if err := json.Unmarshal([]byte(e.content), n); err != nil {
-		return Record{}, fmt.Errorf("cannot read the notification of ticket %s: %w", id, err)
-	}
-	n.Facts = e.Facts
-	return Record{Notification: n}, nil
+	r.Step = Step{State: e.To, Summary: e.summary, Token: e.Token, Host: e.Host, At: e.At, Facts: e.Facts}
+	return r, e.Event.Event == "step" && recordOf+e.Step == field && (!facts || size == 0 || int64(len(e.Facts)) == size)
 }
 
-// Complete is the ticket that a write left, with its records: those that are known, and what the log has of the others.
+// sizeOf is how many bytes of facts a record has.
+func sizeOf(value string) int64 {
+	if f := strings.Fields(value); len(f) == 3 {
+		return number(f[1])
+	}
+	return 0
+}
+
+// recordFields are all that a ticket can have.
+func recordFields() []string {
+	fields := []string{ofContent}
+	for _, f := range flows {
+		for _, step := range f.Steps() {
+			fields = append(fields, recordOf+step)
+		}
+	}
+	return fields
+}
+
+// outlives reports whether a log of so many elements is too short for what the hash says stands in it.
+func (h Hash) outlives(log int64) bool {
+	for field, value := range h {
+		if _, last := span(field, value, true); strings.HasPrefix(field, recordOf) && last >= log {
+			return true
+		}
+	}
+	return false
+}
+
+// Complete is the ticket that a write left, with its records: those that are known, and what the log has of the others. Errors:
+// ErrTicketDamaged beside what there is, ErrUnavailable.
 func (s *Store) Complete(ctx context.Context, id TicketID, h Hash, known Records) (Ticket, error) {
 	records, err := s.records(ctx, []TicketID{id}, []Hash{h}, true, known)
 	if err != nil {
@@ -112,7 +142,7 @@ func (s *Store) records(ctx context.Context, ids []TicketID, hashes []Hash, fact
 		if err := q.answer.Err(); err != nil && Transient(err) {
 			return nil, Unavailable(err)
 		}
-		if r, err := decodeRecord(ids[q.ticket], q.field, q.answer.Val()); err == nil {
+		if r, ok := decodeRecord(q.field, hashes[q.ticket][q.field], q.answer.Val(), facts); ok {
 			all[q.ticket][q.field] = r
 		}
 	}

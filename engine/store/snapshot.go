@@ -70,8 +70,8 @@ func (s *Store) read(ctx context.Context, id TicketID, most string) (Snapshot, e
 	}
 	for i := range r.list(5) {
 		one := textsOf(reply{rest: r.list(5)}.list(i))
-		record, err := decodeRecord(id, one[0], one[1:])
-		if err != nil {
+		record, ok := decodeRecord(one[0], snap.Hash[one[0]], one[1:], true)
+		if !ok {
 			continue // who needs it is told that it is missing
 		}
 		if snap.Records[one[0]] = record; record.Notification != nil {
@@ -101,13 +101,22 @@ func (s *Snapshot) Holder() Holder {
 	return h
 }
 
-// Ticket decodes the ticket, with its holder. Errors: ErrTicketNotFound.
+// Damaged reports whether something that the ticket recorded is missing.
+func (s *Snapshot) Damaged() bool {
+	if s.Big {
+		return false
+	}
+	_, err := s.Hash.Ticket(TicketID{}, s.Records)
+	return err != nil
+}
+
+// Ticket decodes the ticket, with its holder. Errors: ErrTicketNotFound, ErrTicketDamaged beside what there is.
 func (s *Snapshot) Ticket(id TicketID) (Ticket, error) {
 	if len(s.Hash) == 0 {
 		return Ticket{}, notFound()
 	}
 	t, err := s.Hash.Ticket(id, s.Records)
-	if err == nil && s.Lock != "" && s.Lock == s.Grant.Nonce && s.Grant.Ticket == id.String() {
+	if s.Lock != "" && s.Lock == s.Grant.Nonce && s.Grant.Ticket == id.String() {
 		h := s.Holder()
 		t.Holder = &h
 	}

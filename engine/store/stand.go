@@ -4,8 +4,12 @@
 package store
 
 import (
+	"context"
 	"maps"
+	"slices"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Stand is how a ticket stands, in short; whatever an index is built on. State is empty for a ticket that is not there.
@@ -16,6 +20,7 @@ type Stand struct {
 	UpdatedAt time.Time
 	Failed    bool  // a failure is recorded, or it is FAILED
 	HighRisk  *bool // nil: this run has not assessed it
+	Damaged   bool  // something that it recorded is missing, as far as that was looked at
 }
 
 // standing are how the ticket stands that a writing script was about, and others of the asset that it wrote. Its reply has the ticket
@@ -80,6 +85,26 @@ func decodeStand(f []string) Stand {
 		State: State(f[0]), Run: number(f[1]), Revision: number(f[2]), UpdatedAt: millis(f[3]),
 		Failed: f[4] != "" || State(f[0]) == Failed, HighRisk: risk(f[5]),
 	}
+}
+
+// standing is the question how a ticket stands, and whether its log is as long as it says.
+type standing struct {
+	names  []string
+	fields *redis.SliceCmd
+	log    *redis.IntCmd
+}
+
+// askStanding asks for the ticket at a key, with more of its fields.
+func askStanding(ctx context.Context, p redis.Pipeliner, key string, more ...string) standing {
+	names := slices.Concat(standFields, recordFields(), more)
+	return standing{names, p.HMGet(ctx, key, names...), p.LLen(ctx, logOf(key))}
+}
+
+func (a standing) answer() (Hash, Stand) {
+	h := zip(a.names, a.fields.Val())
+	is := h.stand()
+	is.Damaged = is.State != "" && h.outlives(a.log.Val())
+	return h, is
 }
 
 // risk is the ticket's field high_risk.

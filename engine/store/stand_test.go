@@ -71,7 +71,7 @@ func TestEachWriteTellsHowTheTicketStands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Reopen(t.Context(), id, Writer{Nonce: "r", Agent: "1/0"}, seen.Hash, "again"); err != nil {
+	if _, err := s.Reopen(t.Context(), id, Writer{Nonce: "r", Agent: "1/0"}, seen, "again"); err != nil {
 		t.Fatal(err)
 	}
 	stands(id, "INIT run 2 revision 6 failed false risk ?")

@@ -50,7 +50,7 @@ type Store struct {
 	ends    *pipeline // for the ends of claims, over the urgent connections
 	seconds *prometheus.HistogramVec
 	index   *index
-	damaged again.Reminder
+	unread  again.Reminder // a key is no ticket
 	behind  again.Reminder // the index is
 	bar     bar
 	barred  sync.Once       // the bar is before the clients
@@ -66,7 +66,7 @@ func New(c Config) (*Store, error) {
 			Name: "picket_redis_seconds", Help: "Time that Redis took for a script, retries included.",
 			Buckets: []float64{.0001, .0002, .0005, .001, .002, .005, .01, .05, .1, .5, 1, 5},
 		}, []string{"script"}),
-		bar: bar{keys: Keys{c.Prefix}}, index: newIndex(), damaged: again.Reminder{Every: time.Hour}, behind: again.Reminder{Every: time.Hour},
+		bar: bar{keys: Keys{c.Prefix}}, index: newIndex(), unread: again.Reminder{Every: time.Hour}, behind: again.Reminder{Every: time.Hour},
 	}
 	s.waiting, s.giveUp = context.WithCancel(context.Background())
 	if c.Registry != nil {

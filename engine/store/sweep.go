@@ -57,18 +57,18 @@ func (s *Store) sweepPart(ctx context.Context, part string) error {
 
 // check compares what the index says of tickets with what they are.
 func (s *Store) check(ctx context.Context, some []candidate) error {
-	answers := make([]*redis.SliceCmd, len(some))
+	answers := make([]standing, len(some))
 	if err := s.listTogether(ctx, func(p redis.Pipeliner) {
 		p.Expire(ctx, s.Keys.walking(), walkLease)
 		for i, one := range some {
-			answers[i] = p.HMGet(ctx, s.Keys.Ticket(one.id), standFields...)
+			answers[i] = askStanding(ctx, p, s.Keys.Ticket(one.id))
 		}
 	}); err != nil {
 		return err
 	}
 	for i, one := range some {
-		is := zip(standFields, answers[i].Val()).stand()
-		s.repair(one, found{stand: is, ok: is.State != "", gone: is.State == "" && answers[i].Err() == nil})
+		_, is := answers[i].answer()
+		s.repair(one, found{stand: is, ok: is.State != "", gone: is.State == "" && answers[i].fields.Err() == nil})
 	}
 	return s.flushIndex(ctx)
 }

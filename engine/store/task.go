@@ -24,6 +24,7 @@ type Task struct {
 	States    map[State]int64 // of its tickets; only those that there are
 	Failed    int64           // tickets with a failure recorded, or FAILED
 	HighRisk  int64
+	Damaged   int64   // tickets that are; none is among States
 	PerMinute float64 // tickets that became FINISHED or FAILED within the last 10 minutes, or since it began
 	StartedAt time.Time
 	UpdatedAt time.Time
@@ -105,6 +106,7 @@ type counting struct {
 	states  map[State]*redis.IntCmd
 	failed  *redis.IntCmd
 	high    *redis.IntCmd
+	damaged *redis.IntCmd
 	lists   *redis.StringSliceCmd
 	settled []*redis.IntCmd
 	oldest  []*redis.StringSliceCmd
@@ -140,6 +142,7 @@ func (s *Store) askSizes(ctx context.Context) func(redis.Pipeliner, string, *cou
 			c.states[state] = p.ZCard(ctx, s.Keys.Index(name, string(state)))
 		}
 		c.failed, c.high = p.ZCard(ctx, s.Keys.Index(name, setFailed)), p.ZCard(ctx, s.Keys.Index(name, setHighRisk))
+		c.damaged = p.ZCard(ctx, s.Keys.Index(name, setDamaged))
 		c.lists = p.HVals(ctx, s.Keys.Lists(name))
 	}
 }
@@ -168,7 +171,8 @@ func (s *Store) askCreated(ctx context.Context) func(redis.Pipeliner, string, *c
 }
 
 func (c *counting) task(name string, now time.Time) Task {
-	t := Task{Name: name, States: map[State]int64{}, Failed: c.failed.Val(), HighRisk: c.high.Val(), Lists: int64(len(c.lists.Val()))}
+	t := Task{Name: name, States: map[State]int64{}, Failed: c.failed.Val(), HighRisk: c.high.Val(), Damaged: c.damaged.Val(), Lists: int64(len(c.lists.Val()))}
+	t.Total = t.Damaged
 	for state, n := range c.states {
 		if n.Val() > 0 {
 			t.States[state] = n.Val()

@@ -27,7 +27,8 @@ type Ticket struct {
 	Delivery     map[string]Delivery
 	Holder       *Holder
 	Summary      string
-	HighRisk     *bool // nil: this run has not assessed it
+	HighRisk     *bool  // nil: this run has not assessed it
+	Damaged      string // what of it Redis has lost; empty: nothing
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 

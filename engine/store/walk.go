@@ -127,29 +127,26 @@ func walkRest(ctx context.Context) error {
 	}
 }
 
-// walkedFields are read of every ticket: those that an index is built on last.
-var walkedFields = append([]string{"asset", "task", "owner", "intent"}, standFields...)
-
 func (s *Store) walkPage(ctx context.Context, keys []string, each func(string, TicketID, Hash, error)) error {
 	var clock *redis.TimeCmd
-	answers := make([]*redis.SliceCmd, len(keys))
+	answers := make([]standing, len(keys))
 	if err := s.listTogether(ctx, func(p redis.Pipeliner) {
 		p.Expire(ctx, s.Keys.walking(), walkLease)
 		clock = p.Time(ctx)
 		for i, key := range keys {
-			answers[i] = p.HMGet(ctx, key, walkedFields...)
+			answers[i] = askStanding(ctx, p, key, "asset", "task", "owner", "intent")
 		}
 	}); err != nil {
 		return err
 	}
 	entries := map[TicketID]entry{}
 	for i, key := range keys {
-		h := zip(walkedFields, answers[i].Val())
+		h, is := answers[i].answer()
 		id := TicketID{Asset(h["asset"]), h["task"]}
-		if is := h.stand(); is.State != "" && s.Keys.Ticket(id) == key {
+		if is.State != "" && s.Keys.Ticket(id) == key {
 			entries[id] = entry{is, is.score(), float64(clock.Val().Add(-walkSlack).UnixMilli())}
 		}
-		each(key, id, h, unavailableOrNil(answers[i].Err()))
+		each(key, id, h, unavailableOrNil(answers[i].fields.Err()))
 	}
 	_, err := s.place(ctx, entries)
 	return err

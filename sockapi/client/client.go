@@ -105,13 +105,15 @@ func (c *Client) History(ctx context.Context, asset, task string) (History, erro
 
 // TicketQuery selects tickets. What is empty or false selects all.
 type TicketQuery struct {
-	Asset    string // with * at its end: those that begin so
+	Asset    string // with * at its end: those that begin so, unless Exact
+	Exact    bool
 	Task     string
 	State    string
 	Since    time.Time // of the last write
 	Host     string    // where it is held, was held last, or a step was recorded
 	HighRisk bool
 	Failed   bool // a failure is recorded, or FAILED
+	Damaged  bool
 	Held     bool
 	Stuck    bool
 	Limit    int    // 1 to 1000. Defaults to 100
@@ -129,7 +131,7 @@ func (c *Client) Tickets(ctx context.Context, q TicketQuery) (TicketList, error)
 	if !q.Since.IsZero() {
 		v.Set("since", q.Since.Format(time.RFC3339Nano))
 	}
-	for name, wanted := range map[string]bool{"high_risk": q.HighRisk, "failed": q.Failed, "held": q.Held, "stuck": q.Stuck} {
+	for name, wanted := range map[string]bool{"exact": q.Exact, "high_risk": q.HighRisk, "failed": q.Failed, "damaged": q.Damaged, "held": q.Held, "stuck": q.Stuck} {
 		if wanted {
 			v.Set(name, "true")
 		}

@@ -27,6 +27,7 @@ const (
 	NotFound          Code = "NOT_FOUND"
 	MethodNotAllowed  Code = "METHOD_NOT_ALLOWED"
 	TicketNotFound    Code = "TICKET_NOT_FOUND"
+	TicketDamaged     Code = "TICKET_DAMAGED"
 	TaskNotFound      Code = "TASK_NOT_FOUND"
 	ClaimNotFound     Code = "CLAIM_NOT_FOUND"
 	IntentNotFound    Code = "INTENT_NOT_FOUND"
@@ -61,7 +62,7 @@ func (c Code) Status() int {
 		return http.StatusNotFound
 	case MethodNotAllowed:
 		return http.StatusMethodNotAllowed
-	case StaleToken, ClaimLost, IllegalTransition, StepConflict, ContentConflict, FlowMismatch, HostAlive:
+	case StaleToken, ClaimLost, IllegalTransition, StepConflict, ContentConflict, FlowMismatch, TicketDamaged, HostAlive:
 		return http.StatusConflict
 	case BodyTooLarge:
 		return http.StatusRequestEntityTooLarge

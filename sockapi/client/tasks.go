@@ -14,7 +14,8 @@ type Task struct {
 	Task      string           `json:"task"`
 	Total     int64            `json:"total" doc:"Its tickets, or the assets of the largest list that a host goes through for it, if those are more: what is not among states was not claimed yet."`
 	Lists     int64            `json:"lists" doc:"How many lists hosts go through for it. With more than one, nobody knows how far they are the same, and total may be too small."`
-	States    map[string]int64 `json:"states" doc:"How many of its tickets are in each state, without those that are 0. It may lag by 2 s."`
+	States    map[string]int64 `json:"states" doc:"How many of its tickets are in each state, without those that are 0, and without those that are damaged. It may lag by 2 s."`
+	Damaged   int64            `json:"damaged" doc:"How many of its tickets are damaged, as far as that was found: by who read one, or by the hourly walk."`
 	Failed    int64            `json:"failed" doc:"How many of its tickets have a failure, or are FAILED."`
 	HighRisk  int64            `json:"high_risk" doc:"How many of its tickets have high_risk true."`
 	PerMinute float64          `json:"per_minute" doc:"How many became FINISHED or FAILED a minute, over the last 10 minutes or since it began."`
@@ -27,7 +28,7 @@ func (t Task) Done() int64 { return t.States[StateFinished] + t.States[StateFail
 
 // Waiting is how many assets of its list nobody has claimed yet.
 func (t Task) Waiting() int64 {
-	n := t.Total
+	n := t.Total - t.Damaged
 	for _, some := range t.States {
 		n -= some
 	}

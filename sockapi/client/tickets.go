@@ -27,6 +27,7 @@ type Ticket struct {
 	HighRisk     *bool               `json:"high_risk" doc:"Whether the assessment led to HIGH_RISK_FOUND, or its facts say high_risk: true; null as long as this run has not assessed."`
 	CreatedAt    time.Time           `json:"created_at"`
 	UpdatedAt    time.Time           `json:"updated_at"`
+	Damaged      string              `json:"damaged,omitempty" doc:"What of it Redis has lost. Nobody can claim it; reopening mends it."`
 }
 
 // Step is a recorded result.
@@ -150,7 +151,7 @@ type TicketBody struct {
 type TicketList struct {
 	Tickets    []Ticket `json:"tickets"`
 	Cursor     Cursor   `json:"cursor" nullable:"true" doc:"For the next page; null on the last."`
-	Incomplete bool     `json:"incomplete,omitempty" doc:"True: tickets may be missing. Redis lost data, and the daemons have not gone through all tickets since; or its index cannot be written."`
+	Incomplete bool     `json:"incomplete,omitempty" doc:"True: tickets may be missing. Redis lost data, and the daemons have not gone through all tickets since; or its index cannot be written, or a ticket not be read."`
 }
 
 // StatesRequest is the body of POST /v1/tickets/states.
@@ -169,6 +170,7 @@ type TicketState struct {
 	Run       int64     `json:"run"`
 	Failed    bool      `json:"failed" doc:"A failure is recorded since the last step, or it is FAILED."`
 	UpdatedAt time.Time `json:"updated_at"`
+	Damaged   bool      `json:"damaged,omitempty" doc:"Redis has lost some of what it recorded: whatever its state, nobody can rely on it."`
 }
 
 // History answers GET /v1/tickets/{asset}/{task}/history, oldest first.

@@ -138,6 +138,13 @@ func (h *host) stop() {
 	_ = os.RemoveAll(h.dir)
 }
 
+// picket runs the command against the host. It returns what it said, and its exit code.
+func (h *host) picket(args ...string) (said string, code int) {
+	cmd := exec.Command("picket", append([]string{"--socket", h.socket}, args...)...)
+	out, _ := cmd.CombinedOutput()
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
 // crashed reports whether the daemon's log tells of a panic or a data race.
 func (h *host) crashed() bool {
 	return strings.Contains(h.log.String(), "panic:") || strings.Contains(h.log.String(), "DATA RACE")

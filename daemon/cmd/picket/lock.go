@@ -31,7 +31,7 @@ func lockCommand() *cli.Command {
 func lockBreak(c *cli.Context) error {
 	asset, cl := arguments(c)[0], connect(c)
 	// For the answer only: the break fences off whoever holds the asset by then.
-	before, unread := cl.Tickets(c.Context, client.TicketQuery{Asset: asset, Limit: maxPage})
+	before, unread := cl.Tickets(c.Context, client.TicketQuery{Asset: asset, Exact: true, Limit: maxPage})
 	if err := cl.Break(c.Context, asset, c.String("reason")); err != nil {
 		return err
 	}

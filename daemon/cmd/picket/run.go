@@ -30,7 +30,7 @@ func runCommand() *cli.Command {
 			"At the end people see who is at high risk, and what failed or is left, by reason. What was done before is counted only.\n" +
 			"A step that has failed often on whatever hosts is left alone for an hour, or until --again.\n\n" +
 			"Exit codes: 0 all done; 1 some failed; 69 the daemon or Redis was away at the end; 75 some are held elsewhere, or not\n" +
-			"done yet; 78 the configuration is wrong.",
+			"done yet, or nobody could tell at the end whether all still are; 78 the configuration is wrong.",
 		Flags: clientFlags(
 			&cli.StringFlag{
 				Name: "config", Usage: "the agent's configuration, a `FILE`; default: /etc/picket/agent.toml",
@@ -202,9 +202,9 @@ func runAssets(c *cli.Context, config agent.Config, list assets.List, task strin
 	case err != nil:
 	case counts.Failed > 0:
 		err = &exitError{code: exitFailed}
-	case counts.Away != "" && counts.Later > 0:
+	case counts.Away != "" && (counts.Later > 0 || counts.Unchecked):
 		err = &exitError{code: exitUnavailable}
-	case counts.Held+counts.Later+counts.Stopped > 0:
+	case counts.Held+counts.Later+counts.Stopped > 0 || counts.Unchecked:
 		err = &exitError{code: exitTempFail}
 	}
 	return out.end(err, stopping, ctx.Done())

@@ -90,19 +90,24 @@ func startHosts(t *testing.T, channels string, names ...string) []*host {
 	redis := redistest.Start(t)
 	var hosts []*host
 	for _, name := range names {
-		h, err := startHost(name, redis.SocketPath(), "picket", channels)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			h.stop()
-			if t.Failed() || h.crashed() {
-				t.Errorf("%s says: %s", name, &h.log)
-			}
-		})
-		hosts = append(hosts, h)
+		hosts = append(hosts, startHostOn(t, redis, channels, name))
 	}
 	return hosts
+}
+
+func startHostOn(t *testing.T, redis *redistest.Server, channels, name string) *host {
+	t.Helper()
+	h, err := startHost(name, redis.SocketPath(), "picket", channels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		h.stop()
+		if t.Failed() || h.crashed() {
+			t.Errorf("%s says: %s", name, &h.log)
+		}
+	})
+	return h
 }
 
 // TestG2_TheFrozenWriterIsRefused is the story that Picket exists for: A is about to find a machine offline when it freezes,

@@ -37,7 +37,7 @@ func taskCommand() *cli.Command {
 			},
 			{
 				Name: "show", Usage: "show how far a task is: what is done, runs, waits, failed and why", ArgsUsage: "TASK",
-				Description: "Exits with 0 when all of it is done, with 1 when all is settled and some is FAILED, and with 75 when it is not settled, " +
+				Description: "Exits with 0 when all of it is done, with 1 when all is settled and some is FAILED or damaged, and with 75 when it is not settled, " +
 					"or nobody can tell: tickets may be missing, or hosts work on lists that are not the same.",
 				Flags:  jsonFlags(&cli.BoolFlag{Name: "watch", Usage: "show it again when it has changed, until all is settled"}),
 				Action: taskShow,
@@ -67,7 +67,7 @@ func taskLs(c *cli.Context) error {
 func digits(n int64) string { return strconv.FormatInt(n, 10) }
 
 // open is how many tickets are not terminal.
-func open(t client.Task) int64 { return t.Total - t.Waiting() - t.Done() }
+func open(t client.Task) int64 { return t.Total - t.Damaged - t.Waiting() - t.Done() }
 
 // taskReport is what task show prints as JSON.
 type taskReport struct {
@@ -130,9 +130,9 @@ func taskEnd(code int) error {
 // taskExit is how a task's state ends the command.
 func taskExit(b client.TaskBody) int {
 	switch {
-	case b.Incomplete, b.Task.Done() < b.Task.Total, b.Task.Lists > 1:
+	case b.Incomplete, b.Task.Done()+b.Task.Damaged < b.Task.Total, b.Task.Lists > 1:
 		return exitTempFail
-	case b.Task.States[client.StateFailed] > 0:
+	case b.Task.States[client.StateFailed]+b.Task.Damaged > 0:
 		return exitFailed
 	}
 	return 0
@@ -169,6 +169,9 @@ func printTask(c *cli.Context, w io.Writer, r taskReport) {
 	head.row("total", digits(t.Total))
 	head.row("done", digits(t.States[client.StateFinished]))
 	head.row("failed", digits(t.States[client.StateFailed]))
+	if t.Damaged > 0 {
+		head.row("damaged", digits(t.Damaged)+" that Redis has lost some of: picket ticket ls --damaged --task "+t.Task)
+	}
 	head.row("running", strconv.Itoa(len(r.Running)))
 	if paused := open(t) - int64(len(r.Running)); paused > 0 {
 		head.row("paused", digits(paused)+" begun, and held by nobody now")
@@ -178,7 +181,7 @@ func printTask(c *cli.Context, w io.Writer, r taskReport) {
 	}
 	head.row("waiting", digits(t.Waiting()))
 	head.row("high risk", digits(t.HighRisk))
-	if left := t.Total - t.Done(); left > 0 && t.PerMinute > 0 {
+	if left := t.Total - t.Damaged - t.Done(); left > 0 && t.PerMinute > 0 {
 		head.row("left", "about "+plain.About(time.Duration(float64(left)/t.PerMinute*float64(time.Minute))))
 	}
 	if t.Lists > 1 {

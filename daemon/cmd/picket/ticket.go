@@ -29,12 +29,14 @@ const maxPage = 1000
 func ticketCommand() *cli.Command {
 	selection := []cli.Flag{
 		&cli.StringFlag{Name: "asset", Usage: "only of this `ASSET`; with * at its end, of those that begin so"},
+		&cli.BoolFlag{Name: "exact", Usage: "with --asset: the asset whose own name ends in *"},
 		&cli.StringFlag{Name: "task", Usage: "only of this `TASK`"},
 		&cli.StringFlag{Name: "state", Usage: "only in this `STATE`"},
 		&cli.StringFlag{Name: "since", Usage: "only written to from then on: " + sinceForms},
 		&cli.StringFlag{Name: "host", Usage: "only held on this `HOST`, held there last, or with a step recorded there"},
 		&cli.BoolFlag{Name: "high-risk", Usage: "only at high risk"},
 		&cli.BoolFlag{Name: "failed", Usage: "only with a failure, or FAILED"},
+		&cli.BoolFlag{Name: "damaged", Usage: "only those of which Redis has lost something"},
 		&cli.BoolFlag{Name: "held", Usage: "only held by a claim"},
 		&cli.BoolFlag{Name: "stuck", Usage: "only not terminal, without a claim, and not written to for longer than its task's tickets take, and for 10 minutes"},
 	}
@@ -59,7 +61,7 @@ func ticketCommand() *cli.Command {
 				Flags: jsonFlags(), Action: ticketHistory,
 			},
 			{
-				Name: "reopen", Usage: "begin a new run of a ticket that is FINISHED or FAILED; for administrators", ArgsUsage: "ASSET TASK",
+				Name: "reopen", Usage: "begin a new run of a ticket that is FINISHED, FAILED or damaged; for administrators", ArgsUsage: "ASSET TASK",
 				Flags: jsonFlags(reasonFlag()), Action: ticketReopen,
 			},
 			{
@@ -73,7 +75,7 @@ func ticketCommand() *cli.Command {
 
 func ticketShow(c *cli.Context) error {
 	if asset := onlyAsset(c); asset != "" {
-		return listTickets(c, client.TicketQuery{Asset: asset, Limit: maxPage})
+		return listTickets(c, client.TicketQuery{Asset: asset, Exact: true, Limit: maxPage})
 	}
 	asset, task, err := ticketArgs(c)
 	if err != nil {
@@ -94,6 +96,9 @@ func ticketShow(c *cli.Context) error {
 func printTicket(w io.Writer, t client.Ticket) {
 	head := table{{"TICKET", t.ID}}
 	head.row("state", t.State)
+	if t.Damaged != "" {
+		head.row("damaged", damage(t))
+	}
 	head.row("flow", t.Flow)
 	head.row("run", strconv.FormatInt(t.Run, 10))
 	head.row("token", strconv.FormatInt(t.Token, 10))
@@ -167,7 +172,7 @@ func ticketQuery(c *cli.Context) (q client.TicketQuery, err error) {
 		}
 	}
 	q.Asset, q.Task, q.State, q.Host = c.String("asset"), c.String("task"), c.String("state"), c.String("host")
-	q.HighRisk, q.Failed, q.Held, q.Stuck = c.Bool("high-risk"), c.Bool("failed"), c.Bool("held"), c.Bool("stuck")
+	q.Exact, q.Damaged, q.HighRisk, q.Failed, q.Held, q.Stuck = c.Bool("exact"), c.Bool("damaged"), c.Bool("high-risk"), c.Bool("failed"), c.Bool("held"), c.Bool("stuck")
 	return q, nil
 }
 
@@ -198,12 +203,21 @@ func tellMore(c *cli.Context, next client.Cursor) {
 // warnIncomplete says that a listing may lack something.
 func warnIncomplete(c *cli.Context, incomplete bool) {
 	if incomplete {
-		fmt.Fprintln(c.App.ErrWriter, "Tickets may be missing: Redis lost data, and the daemons have not gone through all tickets since; or it takes no writes.")
+		fmt.Fprintln(c.App.ErrWriter, "Tickets may be missing: Redis lost data, and the daemons have not gone through all tickets since; or it takes no writes, or has no ticket where one should be (the daemon's log tells).")
 	}
 }
 
-// lastWord is what a person wants to know of a ticket first: what failed last, or why it is FAILED, else what came of it.
+// damage says what a ticket lacks, and what mends it.
+func damage(t client.Ticket) string {
+	return t.Damaged + "; picket ticket reopen begins it anew"
+}
+
+// lastWord is what a person wants to know of a ticket first: that it is damaged, what failed last, or why it is FAILED, else what came
+// of it.
 func lastWord(t client.Ticket) string {
+	if t.Damaged != "" {
+		return "damaged: " + t.Damaged
+	}
 	if t.Failure != nil || t.State == client.StateFailed {
 		return verdict.WhyFailed(t)
 	}

@@ -69,6 +69,6 @@ redis.call('HSET', TICKET, field('delivery'), 'sending', field('attempt'), ATTEM
 if not replay then
   redis.call('HINCRBY', TICKET, field('attempts'), 1)
   event(TICKET, LOG, 'attempt', state, state, t[8], CHANNEL, '')
+  touch(state, state, t[13])
 end
-touch(state, state, t[13])
 return answer(GO)

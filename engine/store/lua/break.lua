@@ -37,6 +37,7 @@ if task and ended ~= '' then
       event(ticket, log, 'finished', NOTIFIED, state, g[1], '', '')
     end
     live(ticket, log, refused, state)
+    redis.call('ZADD', TICKETS, NOW, task)
     beside[1] = stand(ticket, task)
   end
 end

@@ -2,11 +2,12 @@
 -- Copyright The Picket Authors
 --
 -- chunk: what is marked of a chunk of a list. Stands alone.
--- KEYS are a task's marks, and what is there while a ticket of it may be reopened any moment. CHUNK is the digest of the chunk, FRESH an
+-- KEYS are a task's marks, what is there while a ticket of it may be reopened any moment, and its tickets that are known to be damaged:
+-- while there are any, no mark counts, as it may have been made before. CHUNK is the digest of the chunk, FRESH an
 -- epoch if the marks have none, LIFE that of the marks, ms.
 -- Reply {epoch, mark, now}, '' for no mark, now in ms  {epoch, '', now, 1} one in which nothing may be marked
 
-local MARKS, REOPENING = unpack(KEYS)
+local MARKS, REOPENING, DAMAGED = unpack(KEYS)
 local CHUNK, FRESH, LIFE = unpack(ARGV)
 
 local t = redis.call('TIME')
@@ -20,4 +21,4 @@ if not m[1] then
   redis.call('HSET', MARKS, 'epoch', FRESH)
   redis.call('PEXPIRE', MARKS, LIFE)
 end
-return {m[1] or FRESH, m[2] or '', now}
+return {m[1] or FRESH, redis.call('EXISTS', DAMAGED) == 0 and m[2] or '', now}

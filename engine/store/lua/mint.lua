@@ -50,6 +50,9 @@ if before then
     finished = '1'
   end
   if before ~= TASK then
+    if ended ~= '' or finished ~= '' then
+      redis.call('ZADD', TICKETS, NOW, before)
+    end
     beside[1] = stand(ticket, before)
   end
 end
