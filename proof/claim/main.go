@@ -2,9 +2,10 @@
 // Copyright The Picket Authors
 
 // Command claim is an explicit-state model of lock, mint, write, release (engine/doc.go).
-// Two claimers on one asset, two claims each, each for one of two tasks. The lock may run out at any moment, Redis may
-// lose everything once, and whoever has minted may write at any later time: a frozen process is one that takes no step
-// for long. Every interleaving is looked at. Each mutation leaves one check out and shows what that check is for.
+// Two claimers on one asset, two claims each, each for one of two tasks. The lock may run out at any moment, and whoever has
+// been granted may write at any later time: a frozen process is one that takes no step for long. Redis may lose everything once,
+// or a failover may bring back once what its replica had. Every interleaving is looked at. Each mutation leaves one check out and
+// shows what that check is for.
 //
 //	go run ./proof/claim    the protocol as designed and with each mutation; exit 1 if the design fails or one is not caught
 package main
@@ -22,6 +23,7 @@ type Rules struct {
 	nonce          bool // a write must bring the newest grant's nonce
 	equality       bool // its token must equal the newest one, not only reach it
 	perAsset       bool // it is compared with the asset's grant, not with what the ticket itself remembers
+	waits          bool // a claim is answered when the replica has its grant (wait_replicas)
 }
 
 // Variant is the design or a mutation of it.
@@ -31,11 +33,12 @@ type Variant struct {
 }
 
 var variants = []Variant{
-	{"design", "as designed", Rules{true, true, true, true}},
-	{"mint-without-lock", "mint without the lock check", Rules{false, true, true, true}},
-	{"no-nonce", "token only, no nonce", Rules{true, false, true, true}},
-	{"at-least", "token >=, no nonce", Rules{true, false, false, true}},
-	{"own-token", "the ticket's own token, not the asset's", Rules{true, true, true, false}},
+	{"design", "as designed", Rules{true, true, true, true, true}},
+	{"mint-without-lock", "mint without the lock check", Rules{false, true, true, true, true}},
+	{"no-nonce", "token only, no nonce", Rules{true, false, true, true, true}},
+	{"at-least", "token >=, no nonce", Rules{true, false, false, true, true}},
+	{"own-token", "the ticket's own token, not the asset's", Rules{true, true, true, false, true}},
+	{"no-wait", "answered before the replica has the grant", Rules{true, true, true, true, false}},
 }
 
 // Grant is what Redis remembers of a claim. Nonces are numbered from 1; 0 is none.
@@ -44,7 +47,8 @@ type Grant struct{ token, nonce, task int8 }
 const (
 	idle   = iota
 	locked // has the lock, no token yet
-	minted // may write, now or much later
+	minted // has the grant, and waits for the replica
+	told   // its claim is answered: it may write, now or much later
 )
 
 // Claimer is one process.
@@ -54,19 +58,39 @@ type Claimer struct {
 	tries int8
 }
 
-// State is Redis, the two claimers and what the checker remembers. It is a map key.
-type State struct {
-	lock    int8     // the holder's nonce
-	grant   Grant    // the asset's newest grant
-	ticket  [2]Grant // what each ticket remembers of its own last grant
-	claimer [2]Claimer
-	nonces  int8    // nonces used up
-	flushes int8    // FLUSHALLs that may still come
-	made    [4]int8 // the checker's: nonces in the order in which they were minted
-	mints   int8
+// Data is what a server of Redis has.
+type Data struct {
+	lock   int8     // the holder's nonce
+	grant  Grant    // the asset's newest grant
+	ticket [2]Grant // what each ticket remembers of its own last grant
 }
 
-var start = State{flushes: 1, claimer: [2]Claimer{{tries: 2}, {tries: 2}}}
+// State is Redis, the two claimers and what the checker remembers. It is a map key.
+type State struct {
+	Data
+	replica Data
+	claimer [2]Claimer
+	nonces  int8    // nonces used up
+	losses  int8    // FLUSHALLs and failovers that may still come
+	made    [4]int8 // the checker's: nonces in the order in which they were minted, without those that a failover lost untold
+	mints   int8
+	told    int8 // the checker's: the nonces (bits) whose claim was answered
+}
+
+var start = State{losses: 1, claimer: [2]Claimer{{tries: 2}, {tries: 2}}}
+
+// failover makes the replica the master. A grant that is lost before its claim was answered was nobody's.
+func (s State) failover() State {
+	t := s
+	t.Data, t.losses, t.made, t.mints = s.replica, s.losses-1, [4]int8{}, 0
+	for _, nonce := range s.made[:s.mints] {
+		if s.told>>nonce&1 == 1 || s.replica.ticket[0].nonce == nonce || s.replica.ticket[1].nonce == nonce {
+			t.made[t.mints] = nonce
+			t.mints++
+		}
+	}
+	return t
+}
 
 // accepts is the check that Redis makes in one script with the write.
 func (r Rules) accepts(s State, g Grant) bool {
@@ -91,11 +115,17 @@ func (r Rules) steps(s State, do func(step string, t State), bad func(kind, step
 		t.lock = 0
 		do("the lock runs out", t)
 	}
-	if s.flushes > 0 {
+	if s.replica != s.Data {
 		t := s
-		t.lock, t.grant, t.ticket = 0, Grant{}, [2]Grant{}
-		t.flushes--
+		t.replica = s.Data
+		do("the replica has it all", t)
+	}
+	if s.losses > 0 {
+		t := s
+		t.Data = Data{}
+		t.losses--
 		do("FLUSHALL", t)
+		do("failover", s.failover())
 	}
 	for i, c := range s.claimer {
 		who := string(rune('A' + i))
@@ -123,7 +153,22 @@ func (r Rules) steps(s State, do func(step string, t State), bad func(kind, step
 			t.made[t.mints] = g.nonce
 			t.mints++
 			do(fmt.Sprintf("%s mints token %d", who, g.token), t)
-		case minted: // a write, at any later time; then it lets go
+		case minted:
+			switch {
+			case !slices.Contains(s.made[:s.mints], c.grant.nonce): // the failover lost it
+				t.claimer[i].at = locked
+				do(who+" asks for its grant again", t)
+			case !r.waits || s.replica.grant == c.grant:
+				t.claimer[i].at, t.told = told, s.told|1<<c.grant.nonce
+				do(who+" is answered", t)
+			}
+			t = s
+			if s.lock == c.grant.nonce {
+				t.lock = 0
+			}
+			t.claimer[i] = Claimer{tries: c.tries}
+			do(who+" is told to try again", t)
+		case told: // a write, at any later time; then it lets go
 			made := s.made[:s.mints]
 			newest := made[len(made)-1] == c.grant.nonce
 			if !newest && r.accepts(s, c.grant) {

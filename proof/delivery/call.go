@@ -35,7 +35,8 @@ func (w *walk) call(h int) {
 	t := w.State
 	q := &t.host[h]
 	mine := w.s >= notifying && w.text == p.text
-	if p.call == called || p.call == hinted {
+	lacking := w.lacking()
+	if p.call == called || p.call == hinted || p.call == written && lacking || p.call == stands && lacking {
 		q.call = noCall
 		w.do("gives up its call", h, t)
 		t = w.State
@@ -71,7 +72,7 @@ func (w *walk) call(h int) {
 				q.call = stands
 			}
 			w.do("is answered 'replayed'", h, t)
-		case w.s == notified && (mine || w.grant == uint8(h)):
+		case w.s == notified && !lacking && (mine || w.grant == uint8(h)):
 			// Nothing is left to be sent, so nothing is made sendable: a cut would send it again.
 			q.call = committed
 			if !mine {
@@ -84,6 +85,10 @@ func (w *walk) call(h int) {
 			q.close()
 			w.do("is refused", h, t)
 		}
+	case (p.call == written || p.call == stands) && !w.rules.noWait && w.left.failover < w.faults.failover && mine != (p.call == written):
+		q.call = hinted
+		w.do("writes again, as the failover ended its wait", h, t)
+	case (p.call == written || p.call == stands) && lacking:
 	case p.call == written || p.call == stands:
 		bad := ""
 		if w.rules.hintAfter {
@@ -110,6 +115,9 @@ func (w *walk) call(h int) {
 		w.do("says 202", h, t)
 	case p.box == staged && p.call == noCall && p.cut == 0 && !w.rules.neverSettle: // settled by asking Redis
 		if w.s == notifying && mine {
+			if lacking {
+				break
+			}
 			q.box, q.rev, q.fresh = own, w.rev, 1
 			w.do("finds its write confirmed", h, t)
 			break
@@ -125,4 +133,9 @@ func (w *walk) call(h int) {
 			w.do("tries again what it staged", h, t)
 		}
 	}
+}
+
+// lacking reports whether the replicas that are waited for lack the ticket's NOTIFYING write. Where no failover comes they are not looked at.
+func (w *walk) lacking() bool {
+	return w.faults.failover > 0 && w.replicated == 0 && !w.rules.noWait
 }

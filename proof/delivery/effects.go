@@ -14,6 +14,7 @@ func (w *walk) bump(t *State) {
 func (w *walk) write(t *State, h int) {
 	t.s, t.text, t.owner, t.ch, t.n = notifying, uint8(h), uint8(h), [2]uint8{}, [2]uint8{}
 	t.old &^= 1 << h // told anew
+	t.replicated = 0
 	w.bump(t)
 }
 

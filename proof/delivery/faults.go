@@ -81,6 +81,24 @@ func (w *walk) redis() {
 			w.fault("'s late write lands", int(w.late), t)
 		}
 	}
+	if w.s >= notifying && w.lacking() {
+		t := w.State
+		t.replicated = 1
+		w.do("the replica has it", -1, t)
+	}
+	if w.left.failover > 0 && w.replicated == 0 && w.s >= notifying && w.s != reopened {
+		t := w.State
+		t.left.failover--
+		t.s, t.text, t.ch, t.owner, t.disc = highRisk, nobody, [2]uint8{}, nobody, 0
+		sendable := false // at one who took over: it cannot tell whether the ticket's words were promised, and does not wait
+		for _, p := range w.host {
+			sendable = sendable || p.box >= own && p.text == w.text
+		}
+		if sendable || w.out[0]|w.out[1]|w.disc != 0 {
+			t.data, t.excuse = 1, [2]uint8{}
+		}
+		w.fault("a failover loses NOTIFYING", -1, t)
+	}
 	if w.left.discard > 0 && w.s == notifying {
 		t := w.State
 		t.left.discard--

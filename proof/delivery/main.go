@@ -3,7 +3,7 @@
 
 // Command delivery is an explicit-state model of a notification's life (outbox/doc.go): two hosts, one
 // ticket, every interleaving of their steps with crashes, one death for good, lost replies, a write that lands late,
-// leases that run out under a live holder, cuts from Redis, lost data, copies of questions that come late, and an
+// leases that run out under a live holder, cuts from Redis, lost data, a failover that loses what no replica has, copies of questions that come late, and an
 // operator's decisions, while all is well or one host is cut off.
 //
 //	go run ./proof/delivery                 the protocol as designed, in several sizes
@@ -58,6 +58,9 @@ var (
 var designs = []Run{
 	{"design", "one channel", Rules{}, normal, twice, 2},
 	{"design-once", "one at_most_once channel", Rules{}, once, each, 3},
+	{"design-waits", "one channel, and a replica that is waited for", Rules{}, normal, Faults{
+		crash: 1, death: 1, lost: 1, expire: 1, failover: 1, cut: 1, discard: 1, claim: 2,
+	}, 2},
 	{"design-two", "two channels, one of them at_most_once", Rules{}, []bool{false, true}, each, 2},
 }
 
@@ -89,6 +92,7 @@ var mutations = []Run{
 	{"lost-copy", "at_most_once: lost data, sent from a copy", Rules{lostCopy: true}, once, Faults{crash: 1, flush: 1}, 2},
 	{"lost-broken", "at_most_once: lost data, sent after a break", Rules{lostBroken: true}, once, Faults{crash: 1, flush: 1}, 2},
 	{"blind-copy", "an attempt without how many there were", Rules{blindCopy: true}, normal, Faults{crash: 1, copy: 1}, 2},
+	{"no-wait", "202 before the replica has NOTIFYING", Rules{noWait: true}, normal, Faults{death: 1, failover: 1}, 2},
 	{"send-discarded", "sent after the discard was seen", Rules{sendDiscarded: true}, normal, Faults{discard: 1}, 1},
 }
 

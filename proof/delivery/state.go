@@ -73,17 +73,20 @@ type Host struct {
 
 // Faults are how often each may strike. The last two are not faults, but bounded like them: claims (by a host that has not
 // the newest grant), and writes of something else in HIGH_RISK (only revisionOnly sees those).
-type Faults struct{ crash, death, lost, expire, flush, rollback, cut, discard, reopen, copy, claim, other uint8 }
+type Faults struct {
+	crash, death, lost, expire, flush, rollback, failover, cut, discard, reopen, copy, claim, other uint8
+}
 
 // sum leaves out what is no fault.
 func (f Faults) sum() uint8 {
-	return f.crash + f.death + f.lost + f.expire + f.flush + f.rollback + f.cut + f.discard + f.reopen + f.copy
+	return f.crash + f.death + f.lost + f.expire + f.flush + f.rollback + f.failover + f.cut + f.discard + f.reopen + f.copy
 }
 
 // State is everything.
 type State struct {
 	s, text, rev, grant, owner, hint uint8 // Redis; text is the content that the ticket carries since its NOTIFYING write
 	ch                               [2]uint8
+	replicated                       uint8    // the replica has the newest NOTIFYING write; only a failover asks
 	late                             uint8    // whose NOTIFYING write is still under way though its caller gave up
 	n                                [2]uint8 // attempts that a channel has had
 	copied, copiedAt                 [2]uint8 // whose question for an attempt is on its way once more (host + 1), and what n was
@@ -101,7 +104,7 @@ type State struct {
 	excuse [2]uint8 // by channel: excuses not used up
 }
 
-// key is a State in 124 bits.
+// key is a State in 125 bits.
 type key [2]uint64
 
 // coder packs fields into a word, the first one lowest, or unpacks them in the same order.
@@ -138,7 +141,7 @@ func (c *coder) redisAndHosts(s *State) {
 
 func (c *coder) rest(s *State) {
 	n := &s.left
-	c.f(1, &n.death, &n.flush, &n.rollback, &n.discard, &n.reopen, &n.copy, &n.other)
+	c.f(1, &s.replicated, &n.failover, &n.death, &n.flush, &n.rollback, &n.discard, &n.reopen, &n.copy, &n.other)
 	c.f(2, &n.crash, &n.lost, &n.expire, &n.cut, &n.claim)
 	c.f(1, &s.data, &s.host[0].broken, &s.host[1].broken)
 	c.f(2, &s.disc, &s.old, &s.heard)

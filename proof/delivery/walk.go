@@ -29,6 +29,7 @@ type Rules struct {
 	lostCopy      bool // at_most_once: what Redis has lost is sent by a host that has adopted it
 	lostBroken    bool // at_most_once: what Redis has lost is sent by a host from which another may have taken it over
 	blindCopy     bool // an attempt does not say how many the channel has had
+	noWait        bool // NOTIFYING counts before the replica has it
 }
 
 // Run is one exploration.
