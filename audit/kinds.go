@@ -22,6 +22,8 @@ const (
 	Unconfirmed Kind = "unconfirmed" // a write that Redis did not answer: it may have landed, or land yet
 	Lost        Kind = "lost"
 
+	Unreplicated Kind = "unreplicated" // a write that counts though too few replicas have it
+
 	Attempt     Kind = "attempt"
 	Receipt     Kind = "receipt"
 	Undelivered Kind = "undelivered" // an attempt that failed or of which nothing is known; the channel is not settled
@@ -69,6 +71,8 @@ var meanings = map[Kind]meaning{
 	Refused:     {"683a5783539e3ceaa410c4deb06d6000", journal.PriWarning, "$ticket: $call by $agent is refused, $code$why"},
 	Unconfirmed: {"4b77837c5371cb81fd862f206c4e2d3a", journal.PriWarning, "$ticket: whether $call by $agent was applied is not known$why"},
 	Lost:        {"2dea4c0df39c0b4bbbe9337f52b8c4ad", journal.PriWarning, "$ticket: the claim of $agent with token $token is lost$why"},
+
+	Unreplicated: {"a5b1c7d0e2f34c9f8f8b6d0a4f3e9c61", journal.PriWarning, "$ticket: too few replicas of Redis have what was written, and it counts all the same$why"},
 
 	Attempt:     {"2808936a6b55a68899de2999bb90e9b0", journal.PriInfo, "$ticket: the notification is sent on $channel"},
 	Receipt:     {"0905de27bf82d1a946d20ffa9ca1901d", journal.PriInfo, "$ticket: the notification is accepted on $channel, $from → $to"},

@@ -17,6 +17,7 @@ import (
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine"
 	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/engine/store"
 	"github.com/picketd/picket/outbox"
 	"github.com/picketd/picket/sockapi"
 )
@@ -39,13 +40,19 @@ func New(c Config, o Options) (*Daemon, error) {
 	if o.Logger == nil {
 		o.Logger = NewLogger(os.Stderr)
 	}
-	client, err := c.Redis.client()
+	client, err := c.Redis.client(0)
 	if err != nil {
 		return nil, strict.Error{err.Error()}
 	}
-	urgent, err := c.Redis.client()
+	urgent, err := c.Redis.client(0)
 	if err != nil {
 		return nil, strict.Error{err.Error()}
+	}
+	var kept redis.UniversalClient
+	if c.Redis.WaitReplicas > 0 {
+		if kept, err = c.Redis.client(time.Duration(c.Redis.WaitTimeout)); err != nil {
+			return nil, strict.Error{err.Error()}
+		}
 	}
 	redis.SetLogger(redisLog{o.Logger})
 	for _, w := range c.Warnings() {
@@ -59,6 +66,7 @@ func New(c Config, o Options) (*Daemon, error) {
 		registry: newRegistry(),
 		redis:    client,
 		urgent:   urgent,
+		kept:     kept,
 		settings: newSettingsWatch(client, o.Logger),
 		run:      rand.Text(),
 		failed:   make(chan error, 1),
@@ -69,13 +77,16 @@ func New(c Config, o Options) (*Daemon, error) {
 }
 
 // engineConfig is the engine's share of the configuration.
-func (d *Daemon) engineConfig(store *outbox.Store, render func(string, delivery.Message) ([]byte, error)) engine.Config {
+func (d *Daemon) engineConfig(box *outbox.Store, render func(string, delivery.Message) ([]byte, error)) engine.Config {
 	c := d.config
 	e := engine.Config{
-		Redis: d.redis, Urgent: d.urgent, Weigh: sockapi.Weigh, Rest: sockapi.Rest, Outbox: store, Render: render, Audit: d.audit.Record, Gate: d.settings.gate,
+		Redis: d.redis, Urgent: d.urgent, Weigh: sockapi.Weigh, Rest: sockapi.Rest, Outbox: box, Render: render, Audit: d.audit.Record, Gate: d.settings.gate,
 		StateDir: c.StateDir, Host: c.Host, Prefix: c.Redis.Prefix, TTL: time.Duration(c.Lock.TTL),
 		MaxHold: time.Duration(c.Claims.MaxHold), MaxHoldLimit: time.Duration(c.Claims.MaxHoldLimit), MaxPerUID: c.Claims.MaxPerUID,
 		Keep: time.Duration(c.Tickets.Keep), KeepGrants: time.Duration(c.Tickets.KeepGrants),
+		Replicas: store.Replicas{
+			Number: c.Redis.WaitReplicas, Within: time.Duration(c.Redis.WaitTimeout), GoOn: c.Redis.WaitElse == GoOn, Redis: d.kept,
+		},
 		About: d.about, Progress: d.progress, ProgressEvery: systemdWatchdog() / 4,
 		Logger: d.log, Registry: d.registry,
 	}

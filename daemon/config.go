@@ -32,6 +32,12 @@ const (
 	Cluster    = "cluster"
 )
 
+// What follows when too few replicas have a write in time.
+const (
+	Refuse = "refuse"
+	GoOn   = "go_on"
+)
+
 // Config is the configuration file.
 type Config struct {
 	Host       string       `toml:"host"`        // a label for people. Defaults to the machine's host name
@@ -69,6 +75,9 @@ type RedisConfig struct {
 	Sentinel     RedisLogin `toml:"sentinel"`      // to the Sentinels themselves
 	TLS          *TLSConfig `toml:"tls"`           // Defaults to none; an empty table is TLS with the system's authorities
 	Prefix       string     `toml:"prefix"`        // of all keys. Defaults to picket
+	WaitReplicas int        `toml:"wait_replicas"` // how many replicas a grant and NOTIFYING wait for. Defaults to 0
+	WaitTimeout  Duration   `toml:"wait_timeout"`  // how long. Defaults to 1s
+	WaitElse     string     `toml:"wait_else"`     // then: refuse, or go_on and tell the audit. Defaults to refuse
 }
 
 // RedisLogin is a user and where its password is.
@@ -123,7 +132,7 @@ func DefaultConfig() Config {
 		StateDir:   cmp.Or(state, "/var/lib/picket"),
 		AdminGroup: "picket-admin",
 		Socket:     SocketConfig{Path: "/run/picket/picket.sock", Mode: "0660", Group: "picket"},
-		Redis:      RedisConfig{Addrs: []string{"127.0.0.1:6379"}, Mode: Standalone, Prefix: "picket"},
+		Redis:      RedisConfig{Addrs: []string{"127.0.0.1:6379"}, Mode: Standalone, Prefix: "picket", WaitTimeout: Duration(time.Second), WaitElse: Refuse},
 		Lock:       LockConfig{TTL: Duration(engine.DefaultTTL)},
 		Claims: ClaimsConfig{
 			MaxHold:      Duration(time.Hour),

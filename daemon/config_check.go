@@ -92,6 +92,9 @@ func (k *checker) group(key, name string, set bool) {
 func (c Config) checkTimes(k *checker) {
 	limit := time.Duration(c.Claims.MaxHoldLimit)
 	k.between("lock.ttl", c.Lock.TTL, time.Second, 10*time.Minute)
+	k.between("redis.wait_timeout", c.Redis.WaitTimeout, time.Millisecond, 2*time.Second)
+	k.Demand(c.Redis.WaitReplicas == 0 || 3*c.Redis.WaitTimeout <= c.Lock.TTL, "redis.wait_timeout",
+		"is %s: write at most a third of lock.ttl, which is %s, or a claim would be answered when its lock is half over", c.Redis.WaitTimeout, c.Lock.TTL)
 	k.Demand(limit >= time.Second, "claims.max_hold_limit", "is %s: write at least 1s", c.Claims.MaxHoldLimit)
 	k.Demand(time.Duration(c.Claims.MaxHold) >= time.Second && c.Claims.MaxHold <= c.Claims.MaxHoldLimit, "claims.max_hold",
 		"is %s: write 1s to %s, which is claims.max_hold_limit", c.Claims.MaxHold, c.Claims.MaxHoldLimit)

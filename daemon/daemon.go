@@ -32,6 +32,7 @@ type Daemon struct {
 	registry *prometheus.Registry
 	redis    redis.UniversalClient
 	urgent   redis.UniversalClient // for renewals and the ends of claims
+	kept     redis.UniversalClient // for what waits for replicas; nil: nothing does
 	settings *settingsWatch
 	asked    time.Time // when Redis was asked first
 	audit    *audit.Recorder

@@ -85,7 +85,7 @@ func TestTheEmbeddedRedisExpiresKeysAndWantsItsPassword(t *testing.T) {
 	}
 	eventually(t, "the key is gone", func() bool { return d.redis.Exists(ctx, "k").Val() == 0 })
 
-	open, err := RedisConfig{Mode: Standalone, Addrs: d.config.Redis.Addrs}.client()
+	open, err := RedisConfig{Mode: Standalone, Addrs: d.config.Redis.Addrs}.client(0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -59,7 +59,7 @@ func (c Config) CheckLayout(ctx context.Context) error {
 
 // examiner asks Redis, and starts nothing. The client is the caller's to close.
 func (c Config) examiner() (redis.UniversalClient, *engine.Engine, error) {
-	rdb, err := c.Redis.client()
+	rdb, err := c.Redis.client(0)
 	if err != nil {
 		return nil, nil, strict.Error{err.Error()}
 	}

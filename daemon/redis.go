@@ -36,8 +36,8 @@ func (l RedisLogin) read() (login, error) {
 }
 
 // client makes a client for the mode, which connects when it is first used. Nothing is tried a second time below the engine:
-// a write whose reply was lost is the engine's to repeat.
-func (r RedisConfig) client() (redis.UniversalClient, error) {
+// a write whose reply was lost is the engine's to repeat. An answer may take so much longer than others.
+func (r RedisConfig) client(longer time.Duration) (redis.UniversalClient, error) {
 	user, err := RedisLogin{r.Username, r.PasswordFile}.read()
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (r RedisConfig) client() (redis.UniversalClient, error) {
 		SentinelUsername: sentinel.username, SentinelPassword: sentinel.password,
 
 		ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, PoolSize: poolSize,
-		DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout,
+		DialTimeout: redisTimeout, ReadTimeout: redisTimeout + longer, WriteTimeout: redisTimeout,
 		ReadBufferSize: bufferSize, WriteBufferSize: bufferSize, PipelineReadBufferSize: pipelineSize, PipelineWriteBufferSize: pipelineSize,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}

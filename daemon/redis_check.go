@@ -16,6 +16,9 @@ import (
 	"strings"
 )
 
+// maxReplicas bounds redis.wait_replicas: a number above is a slip of the pen.
+const maxReplicas = 16
+
 func (r RedisConfig) check(k *checker) {
 	known := slices.Contains([]string{Standalone, Sentinel, Cluster}, r.Mode)
 	k.Demand(known, "redis.mode", "%q is not known: write standalone, sentinel or cluster", r.Mode)
@@ -34,6 +37,8 @@ func (r RedisConfig) check(k *checker) {
 	k.Demand(r.DB >= 0, "redis.db", "is %d: write 0 or more", r.DB)
 	k.Demand(r.Mode != Cluster || r.DB == 0, "redis.db", "is %d, but a cluster has database 0 only: take it away", r.DB)
 	k.Demand(prefixForm.MatchString(r.Prefix), "redis.prefix", "must be 1 to 64 of A-Z a-z 0-9 . _ : -")
+	k.Demand(r.WaitReplicas >= 0 && r.WaitReplicas <= maxReplicas, "redis.wait_replicas", "is %d: write 0 to %d", r.WaitReplicas, maxReplicas)
+	k.Demand(r.WaitElse == Refuse || r.WaitElse == GoOn || r.WaitReplicas == 0 && r.WaitElse == "", "redis.wait_else", "%q is not known: write refuse or go_on", r.WaitElse)
 	RedisLogin{r.Username, r.PasswordFile}.check(k, "redis.")
 	if r.Mode == Sentinel {
 		r.Sentinel.check(k, "redis.sentinel.")

@@ -23,7 +23,7 @@ func infoOnly(t *testing.T, more ...string) *redistest.Server {
 func asPicket(t *testing.T, s *redistest.Server) redis.UniversalClient {
 	t.Helper()
 	c := RedisConfig{Mode: Standalone, Addrs: []string{s.Addr()}, Username: "picket", PasswordFile: write(t, "password", "hunter2")}
-	client, err := c.client()
+	client, err := c.client(0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func TestEveryModeOfRedisConnects(t *testing.T) {
 			if c.check(&k); len(k.Problems) > 0 {
 				t.Fatal(k.Problems)
 			}
-			client, err := c.client()
+			client, err := c.client(0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +87,7 @@ func TestTLSIsNotTakenFromAnUnknownAuthority(t *testing.T) {
 	ours, theirs := redistest.NewTLS(t), redistest.NewTLS(t)
 	s := redistest.Start(t, theirs.Args()...)
 	c := RedisConfig{Mode: Standalone, Addrs: []string{s.Addr()}, TLS: &TLSConfig{CAFile: ours.CAFile}}
-	client, err := c.client()
+	client, err := c.client(0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestTLSIsNotTakenFromAnUnknownAuthority(t *testing.T) {
 func TestF32_ACallToAFrozenRedisEndsInTime(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	client, err := RedisConfig{Mode: Standalone, Addrs: []string{s.Addr()}}.client()
+	client, err := RedisConfig{Mode: Standalone, Addrs: []string{s.Addr()}}.client(0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestAWriteWhoseReplyIsLostIsNotSentAgain(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	proxy := redistest.Proxy(t, s.Addr())
-	client, err := RedisConfig{Mode: Standalone, Addrs: []string{proxy.Addr()}}.client()
+	client, err := RedisConfig{Mode: Standalone, Addrs: []string{proxy.Addr()}}.client(0)
 	if err != nil {
 		t.Fatal(err)
 	}

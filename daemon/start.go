@@ -49,7 +49,10 @@ func (d *Daemon) startRedis(context.Context) error {
 
 func (d *Daemon) closeRedis(context.Context) error {
 	var errs []error
-	for _, client := range []redis.UniversalClient{d.redis, d.urgent} {
+	for _, client := range []redis.UniversalClient{d.redis, d.urgent, d.kept} {
+		if client == nil {
+			continue
+		}
 		if err := client.Close(); !errors.Is(err, redis.ErrClosed) {
 			errs = append(errs, err)
 		}

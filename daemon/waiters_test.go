@@ -33,7 +33,7 @@ type waitHost struct {
 
 func newWaitHost(t *testing.T, server *redistest.Server, name string, ttl time.Duration) *waitHost {
 	t.Helper()
-	client, err := RedisConfig{Mode: Standalone, Addrs: []string{"unix://" + server.SocketPath()}}.client()
+	client, err := RedisConfig{Mode: Standalone, Addrs: []string{"unix://" + server.SocketPath()}}.client(0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 	}
 	ticket, granted, err := e.acquire(ctx, c, r.Wait)
 	if granted && ctx.Err() != nil { // the caller went away in the meantime, and nobody else will ever know of this claim
-		e.abandon(c)
+		e.abandon(c, "the caller went away")
 		err = context.Cause(ctx)
 	}
 	if err != nil || !granted {
@@ -184,6 +184,11 @@ func (e *Engine) take(ctx context.Context, c *claim) (store.Ticket, bool, error)
 		}
 	}()
 	m, err := e.store.Mint(ctx, c.ticket, store.Writer{Token: e.lookout.Highest(c.ticket.Asset), Nonce: c.nonce, Agent: c.agent}, c.flow)
+	if errors.Is(err, store.ErrReplicasMissing) {
+		c.token = m.Token
+		e.lookout.Saw(c.ticket.Asset, c.token)
+		e.abandon(c, err.Error())
+	}
 	if err != nil {
 		return store.Ticket{}, false, err
 	}
@@ -217,11 +222,11 @@ func (e *Engine) take(ctx context.Context, c *claim) (store.Ticket, bool, error)
 }
 
 // abandon releases a grant that was never answered.
-func (e *Engine) abandon(c *claim) {
+func (e *Engine) abandon(c *claim, why string) {
 	ctx, cancel := context.WithTimeout(e.life, store.CallTimeout)
 	defer cancel()
-	err := e.store.Release(ctx, c.ticket, c.writer(), "the caller went away")
+	err := e.store.Release(ctx, c.ticket, c.writer(), why)
 	if err != nil {
-		e.log.Warn("cannot release a claim whose caller went away; its lock runs out by itself", "ticket", c.ticket.String(), "error", err)
+		e.log.Warn("cannot release a claim that was not answered; its lock runs out by itself", "ticket", c.ticket.String(), "why", why, "error", err)
 	}
 }

@@ -23,12 +23,13 @@ const DefaultTTL = 15 * time.Second
 
 // Config is what New needs.
 type Config struct {
-	Redis  redis.UniversalClient
-	Urgent redis.UniversalClient // connections that renewals and the ends of claims share with nothing else. Defaults to Redis
-	Outbox *outbox.Store
-	Render func(channel string, m delivery.Message) ([]byte, error)
-	Audit  func(audit.Event) // is called for each write, and must not block. Defaults to nothing
-	Gate   func() error      // why Redis may not be used for new claims (its settings), or nil. Defaults to never
+	Redis    redis.UniversalClient
+	Urgent   redis.UniversalClient // connections that renewals and the ends of claims share with nothing else. Defaults to Redis
+	Replicas store.Replicas        // Defaults to none
+	Outbox   *outbox.Store
+	Render   func(channel string, m delivery.Message) ([]byte, error)
+	Audit    func(audit.Event) // is called for each write, and must not block. Defaults to nothing
+	Gate     func() error      // why Redis may not be used for new claims (its settings), or nil. Defaults to never
 
 	// Weigh has the call that ctx is of hold so many bytes until it is answered, or says why it may not. Defaults to nothing.
 	Weigh func(ctx context.Context, bytes int64) error

@@ -69,7 +69,11 @@
 //	                                            ticket, and those that waited for a restart; claims are lost at their deadline, not before
 //	Redis out of memory                         a script's first write is refused and with it the whole; renewals need no memory
 //	failover to a replica that lags             the lost grant's nonce is refused; tokens do not fall below Redis' clock or what
-//	                                            this daemon has seen; what the replica had is the truth
+//	                                            this daemon has seen; what the replica had is the truth: the grant before the lost one is
+//	                                            the newest again, and its claim, if it is still at work, may write. A holder who is told of
+//	                                            a loss writes no more. With Config.Replicas a grant that a replica lacks is answered to nobody
+//	too few replicas                            a claim is taken back: its lock is freed, its token stays used up. NOTIFYING stays, for a
+//	                                            repeated call may have seen it: its intent stays staged, unsent here, until they have it
 //	failover, or older dump, after a restart    the sign of life that comes back is of a former run, which the outbox knows: signed over
 //	outbox.db copied, both run                  the one that was there first finds the other's sign renewed, says which process on which
 //	                                            host, and neither accepts nor sends until that sign has stood still for 10 s

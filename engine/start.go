@@ -42,7 +42,7 @@ func New(c Config) (*Engine, error) {
 	})
 	var err error
 	e.store, err = store.New(store.Config{
-		Redis: c.Redis, Urgent: c.Urgent, Prefix: c.Prefix, Host: c.Host, Keep: c.Keep, KeepGrants: c.KeepGrants, Watch: e.lookout,
+		Redis: c.Redis, Urgent: c.Urgent, Replicas: c.Replicas, Prefix: c.Prefix, Host: c.Host, Keep: c.Keep, KeepGrants: c.KeepGrants, Watch: e.lookout,
 		Audit: c.Audit, Logger: c.Logger, Registry: c.Registry,
 	})
 	if err != nil {

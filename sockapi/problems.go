@@ -101,6 +101,7 @@ var situations = []struct {
 	{engine.ErrContentConflict, client.ContentConflict, "a notification is accepted with another content, which stands; GET the ticket to see it"},
 	{engine.ErrFlowMismatch, client.FlowMismatch, "the ticket follows another flow; leave flow out, or take another task"},
 	{engine.ErrTooManyClaims, client.TooManyClaims, "this user holds as many claims as max_per_uid allows; release some first"},
+	{store.ErrReplicasMissing, client.ReplicasMissing, "too few replicas of Redis have what was written (redis.wait_replicas), so nothing may be relied on; try again"},
 	{store.ErrUnavailable, client.StoreUnavailable, "Redis is not reachable or cannot be used; try again later"},
 	{outbox.ErrUnavailable, client.OutboxUnavailable, "this host's outbox cannot be written, so no notification is accepted; see /readyz?verbose"},
 	{engine.ErrHostNotFound, client.HostNotFound, "Redis knows no such host; GET /v1/hosts, or picket host ls, lists them with their ids"},

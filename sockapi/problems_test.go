@@ -85,6 +85,7 @@ func TestProblems(t *testing.T) {
 		"no claim":     {err: engine.ErrClaimNotFound, want: client.Problem{Code: client.ClaimNotFound}},
 		"stale":        {err: engine.ErrStaleToken, want: client.Problem{Code: client.StaleToken}},
 		"away":         {err: store.ErrUnavailable, want: client.Problem{Code: client.StoreUnavailable}},
+		"replicas":     {err: fmt.Errorf("%w: 0 of 1", store.ErrReplicasMissing), want: client.Problem{Code: client.ReplicasMissing}},
 		"outbox":       {err: outbox.ErrUnavailable, want: client.Problem{Code: client.OutboxUnavailable}},
 		"unexpected":   {err: fs.ErrClosed, want: client.Problem{Code: client.Internal}},
 		"time-out":     {err: context.DeadlineExceeded, want: client.Problem{Code: client.Internal}},

@@ -19,7 +19,7 @@ var routes = []route{
 			http.StatusCreated: {client.ClaimResponse{}},
 			http.StatusOK:      {client.ClaimResponse{}},
 		},
-		refusals: codes{client.InvalidAsset, client.InvalidTask, client.UnknownFlow, client.Forbidden, client.FlowMismatch, client.TicketDamaged, client.LockHeld, client.TooManyClaims, client.ClaimLost, client.StoreUnavailable, client.Draining},
+		refusals: codes{client.InvalidAsset, client.InvalidTask, client.UnknownFlow, client.Forbidden, client.FlowMismatch, client.TicketDamaged, client.LockHeld, client.TooManyClaims, client.ClaimLost, client.StoreUnavailable, client.ReplicasMissing, client.Draining},
 	},
 	{
 		method: "GET", path: "/v1/claims", id: "listClaims", access: anyone, list: true,
@@ -70,7 +70,7 @@ var routes = []route{
 			http.StatusAccepted: {client.NotificationResponse{}},
 			http.StatusOK:       {client.NotificationResponse{}},
 		},
-		refusals: codes{client.UnknownChannel, client.ContentConflict, client.TicketDamaged, client.IllegalTransition, client.StaleToken, client.ClaimLost, client.StoreUnavailable, client.OutboxUnavailable},
+		refusals: codes{client.UnknownChannel, client.ContentConflict, client.TicketDamaged, client.IllegalTransition, client.StaleToken, client.ClaimLost, client.StoreUnavailable, client.ReplicasMissing, client.OutboxUnavailable},
 	},
 	{
 		method: "POST", path: "/v1/claims/{id}/finish", id: "finish", access: ownerOnly,
@@ -189,7 +189,7 @@ var routes = []route{
 		summary:  "Send once more on channels that are dead, parked or unknown, from this host.",
 		handler:  handle(postResolution(Engine.Retry)),
 		answers:  answers200(client.TicketBody{}),
-		refusals: codes{client.TicketNotFound, client.UnknownChannel, client.IllegalTransition, client.StoreUnavailable, client.OutboxUnavailable},
+		refusals: codes{client.TicketNotFound, client.UnknownChannel, client.IllegalTransition, client.StoreUnavailable, client.ReplicasMissing, client.OutboxUnavailable},
 	},
 	{
 		method: "POST", path: "/v1/outbox/{asset}/{task}/discard", id: "discard", access: adminOnly,

@@ -47,7 +47,7 @@ func Transient(err error) bool {
 		return true // a connection that broke, or could not be made
 	}
 	switch p.Code {
-	case client.StoreUnavailable, client.OutboxUnavailable, client.Draining, client.TooManyClaims, client.TooManyCalls, client.Internal:
+	case client.StoreUnavailable, client.ReplicasMissing, client.OutboxUnavailable, client.Draining, client.TooManyClaims, client.TooManyCalls, client.Internal:
 		return true
 	}
 	return false
@@ -80,6 +80,8 @@ func Away(err error) string {
 		return "the daemon is away"
 	case p.Code == client.StoreUnavailable:
 		return "Redis is away"
+	case p.Code == client.ReplicasMissing:
+		return "a replica of Redis is away"
 	case p.Code == client.OutboxUnavailable:
 		return "the daemon's outbox is away"
 	case p.Code == client.Draining:

@@ -14,7 +14,7 @@ import (
 func TestRefusalsThatPass(t *testing.T) {
 	t.Parallel()
 	for code, passes := range map[client.Code]bool{
-		client.StoreUnavailable: true, client.OutboxUnavailable: true, client.Draining: true, client.Internal: true,
+		client.StoreUnavailable: true, client.ReplicasMissing: true, client.OutboxUnavailable: true, client.Draining: true, client.Internal: true,
 		client.TooManyClaims: true, client.TooManyCalls: true,
 		client.Invalid: false, client.Forbidden: false, client.ClaimLost: false, client.IllegalTransition: false,
 	} {

@@ -29,7 +29,9 @@ func (c *Courier) Accept(ctx context.Context, from Claim, r Request, channels []
 		return store.Written{}, err
 	}
 	defer leave()
-	c.followTicket(ctx, from.Ticket)
+	if err := c.followTicket(ctx, from.Ticket); err != nil {
+		return store.Written{}, err
+	}
 	seen, err := c.store.Peek(ctx, from.Ticket)
 	if err != nil {
 		return store.Written{}, err

@@ -5,6 +5,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -57,20 +58,19 @@ func (c *Courier) FollowStaged(ctx context.Context) error {
 				return nil
 			}
 			defer leave()
-			c.followTicket(ctx, ticketOf(in))
-			return nil
+			return c.followTicket(ctx, ticketOf(in))
 		})
 	}
 	return g.Wait()
 }
 
 // followTicket finds out what became of a ticket's staged intents, by asking Redis. The caller has entered the ticket's calls, so none is of a call
-// that runs.
-func (c *Courier) followTicket(ctx context.Context, id store.TicketID) {
+// that runs. What the replicas lack that are waited for stays staged: store.ErrReplicasMissing.
+func (c *Courier) followTicket(ctx context.Context, id store.TicketID) error {
 	intents, err := c.box.Ticket(id.String())
 	if err != nil {
 		c.log.Warn("cannot read the outbox", "ticket", id.String(), "error", err)
-		return
+		return nil
 	}
 	for _, in := range intents {
 		if in.Origin != outbox.Staged {
@@ -79,10 +79,16 @@ func (c *Courier) followTicket(ctx context.Context, id store.TicketID) {
 		asked := c.config.Now()
 		s, err := c.peek(ctx, id)
 		if err != nil {
-			return // it stays staged, and is asked about again
+			return nil // it stays staged, and is asked about again
 		}
 		switch {
 		case s.Intent() == in.ID:
+			switch is, err := c.store.Replicated(ctx, id, in.ID); {
+			case errors.Is(err, store.ErrReplicasMissing):
+				return err
+			case !is:
+				continue
+			}
 			if err := c.box.Commit(in.Ref); err != nil {
 				c.log.Warn("cannot commit a confirmed notification; it is tried again", "ticket", in.Ticket, "error", err)
 			} else if s.State() == store.Notifying && s.Owner() == c.box.ID() {
@@ -92,6 +98,7 @@ func (c *Courier) followTicket(ctx context.Context, id store.TicketID) {
 			c.drop(in.Ref)
 		}
 	}
+	return nil
 }
 
 // comeToNothing reports whether the NOTIFYING write of a staged intent can no longer land: the fence would refuse it, or the

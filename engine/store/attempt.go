@@ -25,8 +25,10 @@ const deliverer = "notifier"
 func (s *Store) Attempt(ctx context.Context, a outbox.Attempt, d Daemon) (outbox.Answer, error) {
 	told := audit.Event{Kind: audit.Attempt, Channel: a.Channel}
 	had := int64(a.Number - 1) // if nobody else has tried
+	sc := attemptScript
+	sc.kept = a.AtMostOnce // the next host must not find it pending after a failover
 	for {
-		r, err := s.writeChannel(ctx, attemptScript, TicketID{Asset(a.Asset), a.Task}, told, tellAttempt, a.ID, a.Channel, d.ID, a.Number, a.Run,
+		r, err := s.writeChannel(ctx, sc, TicketID{Asset(a.Asset), a.Task}, told, tellAttempt, a.ID, a.Channel, d.ID, a.Number, a.Run,
 			d.Run, a.Lease.Milliseconds(), flag(a.AtMostOnce), had)
 		if err != nil {
 			return outbox.Answer{}, err

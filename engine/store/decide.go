@@ -13,8 +13,8 @@ import (
 var (
 	reopenScript  = newScript("reopen", "common")
 	resolveScript = newScript("resolve", "common", "end_notifying")
-	retryScript   = newScript("retry", "common")
-	ownScript     = newScript("own", "common")
+	retryScript   = promising(newScript("retry", "common"))
+	ownScript     = promising(newScript("own", "common"))
 )
 
 // Reopen begins a new run of a ticket that is terminal, or damaged and not in NOTIFYING: Gone, Illegal, Conflict when it is not what was

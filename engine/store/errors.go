@@ -71,7 +71,7 @@ func Transient(err error) bool {
 	if strings.Contains(answer.Error(), "NOREPLICAS ") { // within a script's error, on Redis 6
 		return true
 	}
-	for _, prefix := range []string{"LOADING", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY"} {
+	for _, prefix := range []string{"LOADING", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY", "UNBLOCKED"} {
 		if strings.HasPrefix(answer.Error(), prefix) {
 			return true
 		}

@@ -6,6 +6,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -46,9 +47,11 @@ func (s *Store) Bar(why error) {
 		return
 	}
 	s.barred.Do(func() {
-		s.c.Redis.AddHook(&s.bar)
-		if s.c.Urgent != s.c.Redis {
-			s.c.Urgent.AddHook(&s.bar)
+		clients := []redis.UniversalClient{s.c.Redis, s.c.Urgent, s.c.Replicas.Redis}
+		for i, c := range clients {
+			if c != nil && !slices.Contains(clients[:i], c) {
+				c.AddHook(&s.bar)
+			}
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"slices"
 )
 
-var notifyScript = newScript("notify", "common", "claim")
+var notifyScript = promising(newScript("notify", "common", "claim"))
 
 // Frozen is a channel with what is sent on it.
 type Frozen struct {

@@ -22,6 +22,7 @@ var lua embed.FS
 type script struct {
 	name   string
 	linked func() *redis.Script // with its first use: most commands use none
+	kept   bool                 // what it promises waits for the replicas
 }
 
 // Run runs it by its hash, and sends its text where Redis does not know that.
@@ -35,7 +36,7 @@ var scripts []script
 // newScript reads lua/NAME.lua, with what it needs of these files of that folder before it. One that begins with common gets what both
 // sides must agree upon, too.
 func newScript(name string, before ...string) script {
-	s := script{name, sync.OnceValue(func() *redis.Script {
+	s := script{name: name, linked: sync.OnceValue(func() *redis.Script {
 		source := readLua(name)
 		for _, file := range slices.Backward(before) {
 			source = link(readLua(file), source)
@@ -46,6 +47,13 @@ func newScript(name string, before ...string) script {
 		return redis.NewScript(source)
 	})}
 	scripts = append(scripts, s)
+	return s
+}
+
+// promising is a script whose OK waits for the replicas (Replicas). Each of its answers that is OK comes with a write, that of a replay
+// too: a replica is waited for up to the newest write of the connection, which for a replay is another one.
+func promising(s script) script {
+	s.kept = true
 	return s
 }
 

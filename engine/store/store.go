@@ -30,9 +30,10 @@ type Watch interface {
 type Config struct {
 	Redis      redis.UniversalClient
 	Urgent     redis.UniversalClient // for the ends of claims
-	Prefix     string                // of all keys
-	Host       string                // a label for people
-	Keep       time.Duration         // tickets
+	Replicas   Replicas
+	Prefix     string        // of all keys
+	Host       string        // a label for people
+	Keep       time.Duration // tickets
 	KeepGrants time.Duration
 	Watch      Watch
 	Audit      func(audit.Event) // is called for each write, and must not block
@@ -48,7 +49,9 @@ type Store struct {
 
 	scripts *pipeline
 	ends    *pipeline // for the ends of claims, over the urgent connections
+	kept    *pipeline // for what waits for the replicas
 	seconds *prometheus.HistogramVec
+	lacked  prometheus.Counter
 	index   *index
 	unread  again.Reminder // a key is no ticket
 	behind  again.Reminder // the index is
@@ -61,16 +64,23 @@ type Store struct {
 // New starts nothing.
 func New(c Config) (*Store, error) {
 	s := &Store{
-		Keys: Keys{c.Prefix}, c: c, scripts: newPipeline(c.Redis), ends: newPipeline(c.Urgent),
+		Keys: Keys{c.Prefix}, c: c, scripts: newPipeline(c.Redis, Replicas{}), ends: newPipeline(c.Urgent, Replicas{}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "picket_redis_seconds", Help: "Time that Redis took for a script, retries included.",
 			Buckets: []float64{.0001, .0002, .0005, .001, .002, .005, .01, .05, .1, .5, 1, 5},
 		}, []string{"script"}),
+		lacked: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "picket_replicas_missing_total", Help: "Writes that too few replicas had in time.",
+		}),
 		bar: bar{keys: Keys{c.Prefix}}, index: newIndex(), unread: again.Reminder{Every: time.Hour}, behind: again.Reminder{Every: time.Hour},
+	}
+	s.kept = s.scripts
+	if c.Replicas.Number > 0 {
+		s.kept = newPipeline(c.Replicas.Redis, c.Replicas)
 	}
 	s.waiting, s.giveUp = context.WithCancel(context.Background())
 	if c.Registry != nil {
-		return s, c.Registry.Register(s.seconds)
+		return s, errors.Join(c.Registry.Register(s.seconds), c.Registry.Register(s.lacked))
 	}
 	return s, nil
 }
@@ -82,6 +92,7 @@ func (s *Store) GiveUp() { s.giveUp() }
 func (s *Store) Wait() {
 	s.scripts.wait()
 	s.ends.wait()
+	s.kept.wait()
 }
 
 // Ping asks for a sign of life. Errors: ErrUnavailable.
@@ -108,24 +119,27 @@ const RetryPause = 50 * time.Millisecond
 // run runs a script, again and again while Redis does not answer, until the context ends. refused is what is recorded when a write is
 // refused, or empty; more are the script's own arguments.
 //
-// Errors: ErrUnavailable, or the context's cause when it was cancelled (not when its time ran out).
+// Errors: ErrUnavailable, or the context's cause when it was cancelled (not when its time ran out); with a reply a *lackingError.
 func (s *Store) run(ctx context.Context, sc script, id TicketID, by Writer, refused string, more ...any) (reply, error) {
 	start := time.Now()
 	defer func() { s.seconds.WithLabelValues(sc.name).Observe(time.Since(start).Seconds()) }()
 	keys := s.Keys.all(id)
 	args := s.args(id, by, refused, more...)
 	through := s.scripts
-	if sc.name == releaseScript.name { // the ends of claims wait for no other call
+	switch {
+	case sc.name == releaseScript.name: // the ends of claims wait for no other call
 		through = s.ends
+	case sc.kept:
+		through = s.kept
 	}
 	for {
 		v, err := through.run(ctx, sc, keys, args)
-		if err == nil {
+		if err == nil || errors.Is(err, ErrReplicasMissing) {
 			if len(v) == 0 {
 				return reply{}, fmt.Errorf("%w: script %s answered nothing", ErrUnavailable, sc.name)
 			}
 			n, _ := v[0].(int64)
-			return reply{Code(n), v[1:]}, nil
+			return reply{Code(n), v[1:]}, err
 		}
 		if errors.Is(ctx.Err(), context.Canceled) && !errors.Is(context.Cause(ctx), errSilent) {
 			return reply{}, context.Cause(ctx)

@@ -20,11 +20,12 @@ func (s *Store) Tell(ctx context.Context, a audit.Event) {
 type teller func(r reply, a *audit.Event)
 
 // write runs a script that writes, and has recorded what it did: once, however often it was sent. told is what is known before.
-// Errors as run.
+// Errors as run, but none where too few replicas do not matter.
 func (s *Store) write(ctx context.Context, sc script, id TicketID, by Writer, refused string, told audit.Event, tell teller, more ...any) (reply, error) {
 	r, err := s.run(ctx, sc, id, by, refused, more...)
 	told.Asset, told.Task = string(id.Asset), id.Task
-	if err != nil {
+	var lacking *lackingError
+	if err != nil && !errors.As(err, &lacking) {
 		var u *UnavailableError
 		if audit.CallerOf(ctx) != nil && !(errors.As(err, &u) && u.Full) {
 			told.Kind, told.Reason = audit.Unconfirmed, err.Error()
@@ -38,7 +39,10 @@ func (s *Store) write(ctx context.Context, sc script, id TicketID, by Writer, re
 	if tell(r, &told); told.Kind != "" {
 		s.Tell(ctx, told)
 	}
-	return r, nil
+	if lacking != nil {
+		err = s.lacking(r, told, lacking)
+	}
+	return r, err
 }
 
 // stood notes how a ticket stands.

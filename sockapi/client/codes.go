@@ -45,6 +45,7 @@ const (
 	TooManyCalls      Code = "TOO_MANY_CALLS"
 	Internal          Code = "INTERNAL"
 	StoreUnavailable  Code = "STORE_UNAVAILABLE"
+	ReplicasMissing   Code = "REPLICAS_MISSING"
 	OutboxUnavailable Code = "OUTBOX_UNAVAILABLE"
 	Draining          Code = "DRAINING"
 )
@@ -70,7 +71,7 @@ func (c Code) Status() int {
 		return http.StatusLocked
 	case TooManyClaims, TooManyCalls:
 		return http.StatusTooManyRequests
-	case StoreUnavailable, OutboxUnavailable, Draining:
+	case StoreUnavailable, ReplicasMissing, OutboxUnavailable, Draining:
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError

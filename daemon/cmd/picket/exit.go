@@ -42,7 +42,7 @@ func codeExit(code client.Code) int {
 		return exitLost
 	case client.LockHeld, client.TooManyClaims, client.TooManyCalls, client.Draining:
 		return exitTempFail
-	case client.StoreUnavailable, client.OutboxUnavailable:
+	case client.StoreUnavailable, client.ReplicasMissing, client.OutboxUnavailable:
 		return exitUnavailable
 	case client.Forbidden:
 		return exitNoPerm

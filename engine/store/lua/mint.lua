@@ -14,6 +14,7 @@ if redis.call('GET', LOCK) ~= NONCE then
 end
 local g = redis.call('HMGET', GRANT, 'token', 'nonce', 'ticket', 'host', 'agent', 'forced')
 if g[2] == NONCE then
+  redis.call('PEXPIRE', GRANT, LIFE) -- for the replicas
   return answer(OK, redis.call('HGETALL', TICKET), came(g[1], 'claimed'), tonumber(g[1]))
 end
 local t = redis.call('HMGET', TICKET, 'state', 'flow', 'updated_at', 'revision')

@@ -21,6 +21,7 @@ if passed(t[6]) then
   return answer(GONE)
 end
 if t[2] == INTENT then
+  redis.call('HSET', TICKET, 'intent', INTENT) -- for the replicas
   return answer(OK, redis.call('HGETALL', TICKET), came(TOKEN, 'notifying'))
 end
 if t[3] then
@@ -28,6 +29,7 @@ if t[3] then
     refuse('CONTENT_CONFLICT')
     return answer(CONFLICT, redis.call('HGETALL', TICKET))
   end
+  redis.call('HSET', TICKET, 'intent', t[2])
   return answer(REPLAYED, redis.call('HGETALL', TICKET))
 end
 if not within(FROM, state) then

@@ -15,6 +15,7 @@ if not state then
   return answer(GONE)
 end
 if t[2] == INTENT then
+  redis.call('HSET', TICKET, 'intent', INTENT) -- for the replicas
   return answer(OK, redis.call('HGETALL', TICKET))
 end
 if state ~= NOTIFYING and state ~= FAILED then
