@@ -19,11 +19,6 @@ func StartReplica(t testing.TB, of *Server, args ...string) *Server {
 	s := Start(t, slices.Concat(args, []string{"--replicaof", host, port})...)
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	client := redis.NewClient(s.Options())
-	defer client.Close()
-	waitUntil(t, ctx, "the replica in step", func() bool {
-		info, err := client.Info(ctx, "replication").Result()
-		return err == nil && strings.Contains(info, "master_link_status:up")
-	})
+	s.with(func(r *redis.Client) { waitUntil(t, ctx, "the replica in step", func() bool { return linkIsUp(ctx, r) }) })
 	return s
 }

@@ -33,6 +33,37 @@ func StartSentinel(t testing.TB, args ...string) *Sentinel {
 	return startSentinelSet(t, 500*time.Millisecond, args)
 }
 
+// StartStillSentinel is StartSentinel with a sentinel that fails over only when it is told to, however long a machine stands still.
+func StartStillSentinel(t testing.TB, args ...string) *Sentinel {
+	t.Helper()
+	return startSentinelSet(t, stillness, args)
+}
+
+// Failover makes the replica of the start the master, whether the master of the start lives or not, and returns when the sentinel says so.
+func (s *Sentinel) Failover() {
+	t := s.Master.t
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	sentinel := redis.NewSentinelClient(s.Sentinel.Options())
+	defer sentinel.Close()
+	waitUntil(t, ctx, "the replica made the master", func() bool {
+		_ = sentinel.Failover(ctx, s.MasterName).Err() // while it is under way, or knows no good replica yet, an error
+		addr, err := sentinel.GetMasterAddrByName(ctx, s.MasterName).Result()
+		return err == nil && strings.Join(addr, ":") == s.Replica.Addr()
+	})
+}
+
+// Detach cuts the replica from the master for good: from now on the master's writes are lost in a failover. The replica stands still until
+// Thaw.
+func (s *Sentinel) Detach() {
+	s.Master.t.Helper()
+	s.Replica.Freeze()
+	s.Master.with(func(r *redis.Client) {
+		check(s.Master.t, r.ClientKillByFilter(s.Master.t.Context(), "type", "replica").Err(), "cannot cut the replica")
+	})
+}
+
 func startSentinelSet(t testing.TB, silent time.Duration, args []string) *Sentinel {
 	t.Helper()
 	user, password := credentials(args)
