@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -19,9 +18,6 @@ var Kinds = []string{"standalone", "sentinel", "cluster"}
 
 // Switch is the environment variable that says on which kinds a test of the contract runs: all, or the name of one.
 const Switch = "PICKET_REDIS"
-
-// stillness is how long a master may be silent before one of its replicas takes over. No busy machine stands still for so long.
-const stillness = 5 * time.Minute
 
 // numbered is the name of a test that holds a guarantee or a failure.
 var numbered = regexp.MustCompile(`^Test[GF]\d`)

@@ -33,6 +33,9 @@ func StartSentinel(t testing.TB, args ...string) *Sentinel {
 	return startSentinelSet(t, 500*time.Millisecond, args)
 }
 
+// stillness is how long a master may be silent before one of its replicas takes over. No busy machine stands still for so long.
+const stillness = 5 * time.Minute
+
 // StartStillSentinel is StartSentinel with a sentinel that fails over only when it is told to, however long a machine stands still.
 func StartStillSentinel(t testing.TB, args ...string) *Sentinel {
 	t.Helper()
