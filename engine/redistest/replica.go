@@ -19,6 +19,8 @@ func StartReplica(t testing.TB, of *Server, args ...string) *Server {
 	s := Start(t, slices.Concat(args, []string{"--replicaof", host, port})...)
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	s.with(func(r *redis.Client) { waitUntil(t, ctx, "the replica in step", func() bool { return linkIsUp(ctx, r) }) })
+	s.with(func(r *redis.Client) {
+		waitUntil(t, ctx, "the replica in step", func() bool { return linkIsUp(ctx, r) })
+	})
 	return s
 }
