@@ -114,6 +114,10 @@ models: ## Run the models of claim, delivery and sign through every interleaving
 soak: ## Have one user do to the daemon whatever it can for SOAKTIME (2m) beside another, who must notice nothing; needs root
 	PICKET_SOAK=$(SOAKTIME) go test -count=1 -timeout 0 -run '^TestSoak$$' -v ./daemon
 
+.PHONY: pictures
+pictures: ## Take the pictures in docs/img anew; needs chromium
+	UPDATE_PICTURES=1 go test -count=1 -run '^TestPictures$$' ./agent/report
+
 .PHONY: clean
 clean: ## Remove what was built
 	rm -rf bin dist

@@ -259,6 +259,9 @@ func TestFilesAreTextAndKnowNoMachine(t *testing.T) {
 	t.Parallel()
 	machine := regexp.MustCompile(`(^|[^\w.~-])/(` + `work|farm)\b`)
 	for _, p := range files(t) {
+		if path.Ext(p) == ".png" {
+			continue
+		}
 		b := read(t, p)
 		if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
 			t.Errorf("%s: is not text", p)

@@ -72,16 +72,13 @@ func (r *Report) Facts(room int) (Facts, error) {
 // facts have the first n of each section.
 func (r *Report) facts(n int) Facts {
 	f := Facts{
-		List: r.List, Task: r.Task, At: r.At, Notes: r.Notes[:min(n, len(r.Notes))], Counts: r.Counts,
+		List: r.List, Task: r.Task, Previous: r.previous(), At: r.At, Notes: r.Notes[:min(n, len(r.Notes))], Counts: r.Counts,
 		New: r.New.First(n), Fixed: r.Fixed.First(n), Changed: r.Changed.First(n), Accepted: r.Accepted.First(n),
 		NewlyHigh: r.NewlyHigh.First(n), NoLongerHigh: r.NoLongerHigh.First(n),
 		Failed: r.Failed.First(n), Unreached: r.Unreached.First(n), NotScanned: r.NotScanned.First(n),
 		Omitted: map[string]int{}, Groups: []NewGroup{}, NewBySeverity: r.NewBySeverity, Graver: r.Graver, Reasons: r.Reasons.Sorted(),
 	}
 	f.Reasons = f.Reasons[:min(n, len(f.Reasons))]
-	if r.Previous != "" {
-		f.Previous = &r.Previous
-	}
 	for _, g := range r.Groups {
 		if g.NewOn > 0 && len(f.Groups) < n {
 			f.Groups = append(f.Groups, NewGroup{
@@ -114,4 +111,4 @@ func ReadFacts(b json.RawMessage) (Facts, error) {
 }
 
 // Past is what a later report shows of this one.
-func (f Facts) Past() Past { return Past{f.Task, f.At, f.Counts} }
+func (f Facts) Past() Past { return Past{f.Task, f.At, f.Previous == nil, f.Counts} }

@@ -72,5 +72,8 @@ func (s Reasons) Sorted() []Reason {
 	return list
 }
 
+// groups is how many reasons are told apart.
+func (s Reasons) groups() int { return len(s.all) }
+
 // Names are the assets of a reason, with how many more there are.
 func (r Reason) Names() string { return someOf(r.Assets, r.Count) }

@@ -25,7 +25,15 @@ type Header struct {
 type Past struct {
 	Task   string
 	At     time.Time
+	First  bool // all findings were new
 	Counts Counts
+}
+
+func (h *Header) previous() *string {
+	if h.Previous == "" {
+		return nil
+	}
+	return &h.Previous
 }
 
 // Counts are the figures of a report. See the package comment for what each of them is.

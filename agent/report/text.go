@@ -6,7 +6,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -82,41 +81,50 @@ type part struct {
 	all   int // how many lines it would have
 }
 
+// mostLines is how many lines of a section the text has at most.
+const mostLines = 40
+
 // Text is the report for chats, cut to most bytes: as many lines of each section as there is room for, and how many are left out.
 func (f Facts) Text(most int) string {
 	parts := f.parts()
-	text := ""
-	for n := 40; n >= 0; n-- {
-		text = f.filled(parts, n)
-		if len(text) <= most {
-			break
+	shown := make([]int, len(parts))
+	text := f.filled(parts, shown)
+	for range mostLines {
+		for i, p := range parts {
+			if shown[i] == len(p.lines) {
+				continue
+			}
+			shown[i]++
+			if longer := f.filled(parts, shown); len(longer) <= most {
+				text = longer
+			} else {
+				shown[i]--
+			}
 		}
 	}
 	return plain.Cut(text, most)
 }
 
-// filled has the first n lines of each part.
-func (f Facts) filled(parts []part, n int) string {
+// filled has the first lines of each part, as many as shown says.
+func (f Facts) filled(parts []part, shown []int) string {
 	lines, cut := f.head(), false
-	for _, p := range parts {
+	for i, p := range parts {
 		if p.all == 0 {
 			continue
 		}
-		shown := p.lines[:min(n, len(p.lines))]
-		left := p.all - len(shown)
-		switch {
-		case len(shown) == 0:
+		left := p.all - shown[i]
+		cut = cut || left > 0
+		if shown[i] == 0 {
 			lines = append(lines, p.title)
-		default:
-			lines = append(lines, "", p.title+":")
+			continue
 		}
-		for _, line := range shown {
+		lines = append(lines, "", p.title+":")
+		for _, line := range p.lines[:shown[i]] {
 			lines = append(lines, "- "+line)
 		}
-		if left > 0 && len(shown) > 0 {
+		if left > 0 {
 			lines = append(lines, fmt.Sprintf("- and %d more", left))
 		}
-		cut = cut || left > 0
 	}
 	if cut {
 		lines = append(lines, "", "The rest: picket report "+f.List+" "+f.Task)
@@ -139,7 +147,7 @@ func (f Facts) head() []string {
 		lines = append(lines, "Compared with "+*f.Previous+".")
 	}
 	if c.Unknown > 0 {
-		lines = append(lines, fmt.Sprintf("Of %s nobody can say whether they are new or fixed: their assets were not scanned, or lists were cut.", plain.Count(c.Unknown, "finding", "findings")))
+		lines = append(lines, plain.Count(c.Unknown, "finding", "findings")+" could not be compared: an asset was not scanned, or a list was cut.")
 	}
 	for _, note := range f.Notes {
 		lines = append(lines, plain.Line(note, mostError))
@@ -155,8 +163,8 @@ func (f Facts) parts() []part {
 		{fmt.Sprintf("Newly at high risk (%d)", high), f.NewlyHigh, high},
 		{fmt.Sprintf("Failed (%d)", f.Counts.Failed), f.reasonLines(), len(f.Reasons)},
 		{fmt.Sprintf("New (%d)", f.Counts.New), f.newLines(), max(len(f.Groups), min(f.Counts.New, 1))},
-		{fmt.Sprintf("Changed (%d)", count(len(f.Changed), SectionChanged)), f.lines(f.Changed), count(len(f.Changed), SectionChanged)},
-		{fmt.Sprintf("Fixed (%d)", f.Counts.Fixed), f.lines(f.Fixed), f.Counts.Fixed},
+		{fmt.Sprintf("Changed (%d)", count(len(f.Changed), SectionChanged)), lines(f.Changed), len(together(f.Changed, Finding.Difference)) + f.Omitted[SectionChanged]},
+		{fmt.Sprintf("Fixed (%d)", f.Counts.Fixed), lines(f.Fixed), len(together(f.Fixed, Finding.Difference)) + f.Omitted[SectionFixed]},
 		{fmt.Sprintf("No longer at high risk (%d)", gone), f.NoLongerHigh, gone},
 		{fmt.Sprintf("Not reachable any more (%d)", f.Counts.Unreached), f.Unreached, f.Counts.Unreached},
 		{fmt.Sprintf("Not scanned (%d)", f.Counts.NotScanned), f.notScannedLines(), f.Counts.NotScanned},
@@ -176,20 +184,29 @@ func (f Facts) reasonLines() (lines []string) {
 
 func (f Facts) newLines() (lines []string) {
 	for _, g := range f.Groups {
-		where := someOf(g.Assets, g.On)
-		if g.On > 1 {
-			where = fmt.Sprintf("on %d assets: %s", g.On, where)
-		}
-		lines = append(lines, brief(Finding{ID: g.ID, Severity: g.Severity, CVSS: g.CVSS, KEV: g.KEV, Title: g.Title, Package: g.Package, FixedIn: g.FixedIn}, where))
+		lines = append(lines, brief(Finding{ID: g.ID, Severity: g.Severity, CVSS: g.CVSS, KEV: g.KEV, Title: g.Title, Package: g.Package, FixedIn: g.FixedIn}, onAssets(g.Assets, g.On)))
 	}
 	return lines
 }
 
-func (f Facts) lines(list []Finding) (lines []string) {
-	for _, one := range list {
-		lines = append(lines, brief(one, one.Asset)+one.Difference())
+// lines are findings, those together of which the same is to be said.
+func lines(list []Finding) (lines []string) {
+	for _, one := range together(list, Finding.Difference) {
+		said := brief(one.Finding, onAssets(one.Assets, one.On))
+		if one.Said != "" {
+			said += " (" + one.Said + ")"
+		}
+		lines = append(lines, said)
 	}
 	return lines
+}
+
+// onAssets names some of so many assets, with their number where there are several.
+func onAssets(names []string, all int) string {
+	if all > 1 {
+		return fmt.Sprintf("on %d assets: %s", all, someOf(names, all))
+	}
+	return someOf(names, all)
 }
 
 func (f Facts) notScannedLines() (lines []string) {
@@ -232,8 +249,5 @@ func (f Finding) Difference() string {
 	if was, ok := f.Was["accepted"]; ok {
 		said = append(said, map[any]string{true: "was accepted", false: "accepted now"}[was])
 	}
-	if len(said) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(slices.Compact(said), ", ") + ")"
+	return strings.Join(said, ", ")
 }
