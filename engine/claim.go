@@ -42,7 +42,7 @@ type claim struct {
 
 	mu       sync.Mutex
 	known    store.Records // what it recorded, as far as that is small
-	left     store.Hash    // the ticket as its last write left it, if it is small
+	left     store.Packed  // the ticket as its last write left it, if it is small
 	status   Status
 	reason   Reason
 	trusted  time.Duration // CLOCK_BOOTTIME until which the claim can be relied upon
@@ -108,8 +108,8 @@ func (c *claim) writer() store.Writer {
 // knownMost is up to how many bytes a claim keeps of its ticket, and of what it recorded, so that an answer need not read them.
 const knownMost = 2 << 10
 
-// last is the ticket as the claim's last write left it, or nil.
-func (c *claim) last() store.Hash {
+// last is the ticket as the claim's last write left it, or empty.
+func (c *claim) last() store.Packed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.left
@@ -120,8 +120,8 @@ func (c *claim) leave(h store.Hash) {
 	c.size.Store(h.Weight())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.left = h; h.Size() > knownMost {
-		c.left = nil
+	if c.left = ""; h.Size() <= knownMost {
+		c.left = h.Pack()
 	}
 }
 

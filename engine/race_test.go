@@ -74,7 +74,7 @@ func TestALateFinishChangesNothing(t *testing.T) {
 	}
 	by := c.writer()
 	by.Number = c.number - 1
-	if w, err := e.store.WriteClaim(t.Context(), c.ticket, by, e.store.Finish(c.flow, ""), nil); err != nil || w.Code != store.Gone {
+	if w, err := e.store.WriteClaim(t.Context(), c.ticket, by, e.store.Finish(c.flow, ""), ""); err != nil || w.Code != store.Gone {
 		t.Errorf("code %d, %v", w.Code, err)
 	}
 	if got := state(t, e, c.ticket); got != store.AssetOffline {

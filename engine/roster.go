@@ -6,7 +6,6 @@ package engine
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -29,13 +28,13 @@ type roster struct {
 	gauge prometheus.Gauge // of those that are held
 
 	mu      sync.Mutex
-	byID    map[string]*claim                   // held
-	byAsset map[store.Asset]map[*claim]struct{} // held
-	perUID  map[uint32]int                      // held, and being claimed
-	ended   map[string]*ended                   // by id
-	past    map[uint32][]*ended                 // the same by account, oldest first
-	awaited map[string]struct{}                 // claims of an earlier run that are not decided about
-	resent  map[askedBy]struct{}                // the requests of those that were held
+	byID    map[string]*claim        // held
+	byAsset map[store.Asset][]*claim // held: with one lock an asset none or one, but for a moment
+	perUID  map[uint32]int           // held, and being claimed
+	ended   map[string]*ended        // by id
+	past    map[uint32][]*ended      // the same by account, oldest first
+	awaited map[string]struct{}      // claims of an earlier run that are not decided about
+	resent  map[askedBy]struct{}     // the requests of those that were held
 }
 
 // askedBy is what is the same in a request for a claim that is sent again, beside the process.
@@ -49,7 +48,7 @@ func (c *claim) askedBy() askedBy { return askedBy{c.owner, c.ticket, c.request}
 
 func newRoster(gauge prometheus.Gauge) *roster {
 	return &roster{
-		gauge: gauge, byID: map[string]*claim{}, byAsset: map[store.Asset]map[*claim]struct{}{}, perUID: map[uint32]int{},
+		gauge: gauge, byID: map[string]*claim{}, byAsset: map[store.Asset][]*claim{}, perUID: map[uint32]int{},
 		ended: map[string]*ended{}, past: map[uint32][]*ended{},
 	}
 }
@@ -113,10 +112,7 @@ func (r *roster) add(c *claim) {
 	delete(r.awaited, c.id)
 	delete(r.resent, c.askedBy())
 	r.byID[c.id] = c
-	if r.byAsset[c.ticket.Asset] == nil {
-		r.byAsset[c.ticket.Asset] = map[*claim]struct{}{}
-	}
-	r.byAsset[c.ticket.Asset][c] = struct{}{}
+	r.byAsset[c.ticket.Asset] = append(r.byAsset[c.ticket.Asset], c)
 	r.gauge.Inc()
 }
 
@@ -125,8 +121,8 @@ func (r *roster) end(c *claim, now time.Duration) (forgotten []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dropLocked(c.account)
-	delete(r.byAsset[c.ticket.Asset], c)
-	if len(r.byAsset[c.ticket.Asset]) == 0 {
+	left := slices.DeleteFunc(r.byAsset[c.ticket.Asset], func(other *claim) bool { return other == c })
+	if r.byAsset[c.ticket.Asset] = left; len(left) == 0 {
 		delete(r.byAsset, c.ticket.Asset)
 	}
 	r.gauge.Dec()
@@ -218,7 +214,7 @@ func (r *roster) asked(c *claim) (*claim, error) {
 	if _, awaited := r.resent[c.askedBy()]; awaited {
 		return nil, errAwaited
 	}
-	for other := range r.byAsset[c.ticket.Asset] {
+	for _, other := range r.byAsset[c.ticket.Asset] {
 		if other.askedBy() == c.askedBy() && sameProcess(other.process, c.process) {
 			return other, nil
 		}
@@ -232,7 +228,7 @@ func (r *roster) held(uid uint32) []*claim {
 	defer r.mu.Unlock()
 	var list []*claim
 	for _, held := range r.byAsset {
-		for c := range held {
+		for _, c := range held {
 			if uid == 0 || c.owner == uid {
 				list = append(list, c)
 			}
@@ -244,9 +240,9 @@ func (r *roster) held(uid uint32) []*claim {
 	return list
 }
 
-// of lists the held claims on an asset: with one lock an asset, that is none or one, but for a moment.
+// of lists the held claims on an asset.
 func (r *roster) of(a store.Asset) []*claim {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Collect(maps.Keys(r.byAsset[a]))
+	return slices.Clone(r.byAsset[a])
 }

@@ -192,7 +192,7 @@ func TestG5_AFinishHearsOfOneThatHadLanded(t *testing.T) {
 	landed = func() {
 		by := c.writer()
 		by.Number = c.number + 1
-		if _, err := e.store.WriteClaim(t.Context(), c.ticket, by, e.store.Finish(c.flow, "done"), nil); err != nil {
+		if _, err := e.store.WriteClaim(t.Context(), c.ticket, by, e.store.Finish(c.flow, "done"), ""); err != nil {
 			t.Error(err)
 		}
 		c.setFinishing(true)

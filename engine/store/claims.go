@@ -73,8 +73,8 @@ func (s *Store) Finish(flow *Flow, summary string) ClaimWrite {
 	}
 }
 
-// WriteClaim runs a fenced write. known is the ticket as the claim's last write left it, or nil.
-func (s *Store) WriteClaim(ctx context.Context, id TicketID, by Writer, w ClaimWrite, known Hash) (Written, error) {
+// WriteClaim runs a fenced write. known is the ticket as the claim's last write left it, or empty.
+func (s *Store) WriteClaim(ctx context.Context, id TicketID, by Writer, w ClaimWrite, known Packed) (Written, error) {
 	refused, err := s.refused(by, w)
 	if err != nil {
 		return Written{}, err
@@ -92,7 +92,7 @@ func (s *Store) WriteClaim(ctx context.Context, id TicketID, by Writer, w ClaimW
 }
 
 // rest is all of the ticket that a write has changed a part of: from what was known, or, if others wrote too, as it is read.
-func (s *Store) rest(ctx context.Context, id TicketID, changed, known Hash) (Hash, error) {
+func (s *Store) rest(ctx context.Context, id TicketID, changed Hash, known Packed) (Hash, error) {
 	h := known.with(changed)
 	if h == nil {
 		snap, err := s.Read(ctx, id)

@@ -4,6 +4,7 @@
 package store
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -73,6 +74,34 @@ func (h Hash) Body(channel string) []byte { return []byte(h["body."+channel]) }
 func (h Hash) Once(channel string, otherwise bool) bool {
 	frozen, ok := h["once."+channel]
 	return frozen == "1" || !ok && otherwise
+}
+
+// Packed is a Hash in one piece, which takes a fraction of a map's memory: names and values, each after its length.
+type Packed string
+
+// Pack is for keeping the hash.
+func (h Hash) Pack() Packed {
+	b := make([]byte, 0, h.Size()+int64(len(h))*16)
+	for name, value := range h {
+		for _, text := range []string{name, value} {
+			b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+		}
+	}
+	return Packed(b)
+}
+
+func (p Packed) hash() Hash {
+	h := Hash{}
+	for rest := []byte(p); len(rest) > 0; {
+		var texts [2]string
+		for i := range texts {
+			size, n := binary.Uvarint(rest)
+			end := n + int(size)
+			texts[i], rest = string(rest[n:end]), rest[end:]
+		}
+		h[texts[0]] = texts[1]
+	}
+	return h
 }
 
 // Size is how large the hash is, in bytes.

@@ -40,7 +40,7 @@ func TestPipelineGivesEachCallItsOwnReply(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			got, err := s.WriteClaim(t.Context(), id, by, w, nil)
+			got, err := s.WriteClaim(t.Context(), id, by, w, "")
 			ticket, _ := s.Complete(t.Context(), id, got.Hash, got.Recorded)
 			if err != nil || ticket.Summary != id.String() || ticket.Token != m.Token {
 				t.Errorf("%s: got %+v, %v", id, ticket, err)

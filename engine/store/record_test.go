@@ -52,7 +52,7 @@ func TestARecordIsReadAsItWasWritten(t *testing.T) {
 			if err != nil {
 				r.Fatal(err)
 			}
-			written, err := s.WriteClaim(t.Context(), id, by, w, nil)
+			written, err := s.WriteClaim(t.Context(), id, by, w, "")
 			if err != nil || written.Code != OK {
 				r.Fatal(written.Code, err)
 			}

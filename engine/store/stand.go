@@ -5,7 +5,6 @@ package store
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -51,12 +50,12 @@ const part = "partial"
 func (h Hash) isPart() bool { return h[part] != "" }
 
 // with is the ticket after a write that changed a part of it; nil if it was written otherwise since it was known.
-func (h Hash) with(changed Hash) Hash {
-	before, after := number(h["revision"]), number(changed["revision"])
+func (p Packed) with(changed Hash) Hash {
+	all := p.hash()
+	before, after := number(all["revision"]), number(changed["revision"])
 	if before == 0 || after != before+1 {
 		return nil
 	}
-	all := maps.Clone(h)
 	for field, value := range changed {
 		if all[field] = value; value == "" || field == part {
 			delete(all, field)

@@ -47,7 +47,7 @@ func TestEachWriteTellsHowTheTicketStands(t *testing.T) {
 		t.Helper()
 		by.Number++
 		if err == nil {
-			_, err = s.WriteClaim(t.Context(), id, by, w, nil)
+			_, err = s.WriteClaim(t.Context(), id, by, w, "")
 		}
 		if err != nil {
 			t.Fatal(err)
