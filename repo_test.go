@@ -53,12 +53,13 @@ var arrows = map[string][]string{
 	"daemon":                 {"agent/again", "agent/plain", "agent/strict", "audit", "engine", "engine/delivery", "engine/lookout", "engine/process", "engine/store", "notifier", "notifier/channel", "outbox", "sockapi", "sockapi/client"},
 	"daemon/doctor":          {"agent/plain", "daemon", "sockapi/client"},
 	"daemon/bench":           {"daemon", "engine", "engine/delivery", "engine/store", "outbox", "sockapi/client"}, // engines alone stand for a fleet; of store the scripts
-	"daemon/cmd/picket":      {"agent", "agent/assets", "agent/lease", "agent/lines", "agent/plain", "agent/supervise", "agent/verdict", "audit", "daemon", "daemon/doctor", "engine/process", "sockapi/client"},
+	"daemon/cmd/picket":      {"agent", "agent/assets", "agent/lease", "agent/lines", "agent/plain", "agent/supervise", "agent/verdict", "audit", "daemon", "daemon/doctor", "engine/process", "sockapi/client", "ui"},
 	"daemon/cmd/picket-demo": {"sockapi/client"},
 	"examples/agent-go":      {"sockapi/client"},
 	"examples/agent-small":   {"sockapi/client"},
 	"examples/receiver-go":   {},
 	"packaging":              {},
+	"ui":                     {"agent/plain", "agent/verdict", "sockapi/client"}, // of verdict why a ticket stands where it stands
 	"proof/claim":            {},
 	"proof/delivery":         {},
 	"proof/sign":             {},

@@ -34,7 +34,7 @@ func (c Config) Examine(ctx context.Context) (checks []client.Check, server clie
 	}
 	warnings, settings := checkSettings(ctx, rdb)
 	checks = append(checks, check("layout", eng.Layout(ctx)), check("redis_writes", eng.Probe(ctx)), check("settings", settings))
-	server.Versions = serverVersions(ctx, rdb)
+	redisFigures(ctx, rdb, &server)
 	if offset, err := eng.ClockOffset(ctx); err == nil {
 		ms := offset.Milliseconds()
 		server.ClockOffsetMS = &ms

@@ -48,15 +48,6 @@ func eachMaster(ctx context.Context, client redis.UniversalClient, ask func(cont
 	return said, err
 }
 
-// serverVersions are those of all masters, each once; none where INFO is forbidden.
-func serverVersions(ctx context.Context, client redis.UniversalClient) []string {
-	versions, _ := eachMaster(ctx, client, func(ctx context.Context, c *redis.Client) (string, error) {
-		version, _ := infoField(ctx, c, "server", "redis_version")
-		return version, nil // one that does not say keeps no other from saying
-	})
-	return append([]string{}, slices.Sorted(slices.Values(versions))...)
-}
-
 // checkServer reads the settings with CONFIG GET, or with INFO where an ACL or a hosted Redis forbids CONFIG.
 func checkServer(ctx context.Context, c *redis.Client) (warning string, err error) {
 	policy, err := setting(ctx, c, "maxmemory-policy")

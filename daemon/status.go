@@ -103,7 +103,7 @@ func (d *Daemon) Status() client.Status {
 func (d *Daemon) askRedis(s *client.Status) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyLimit)
 	defer cancel()
-	s.Redis.Versions = serverVersions(ctx, d.redis)
+	redisFigures(ctx, d.redis, &s.Redis)
 	if offset, err := d.engine.ClockOffset(ctx); err == nil {
 		ms := offset.Milliseconds()
 		s.Redis.ClockOffsetMS = &ms

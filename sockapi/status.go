@@ -31,7 +31,7 @@ func (c *call) visible(warnings []client.Warning) []client.Warning {
 
 func getStatus(c *call, _, _ noInput) (answer, error) {
 	st := c.api.Status()
-	st.Warnings = c.visible(st.Warnings)
+	st.Warnings, st.Admin = c.visible(st.Warnings), c.isAdmin()
 	return answer{status: http.StatusOK, body: &st}, nil
 }
 

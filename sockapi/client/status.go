@@ -15,6 +15,7 @@ type Status struct {
 	StartedAt time.Time     `json:"started_at"`
 	Ready     bool          `json:"ready"`
 	Draining  bool          `json:"draining"`
+	Admin     bool          `json:"admin" doc:"Whether the caller may make the calls of administrators."`
 	Checks    []Check       `json:"checks" doc:"What /readyz looks at."`
 	Warnings  []Warning     `json:"warnings" doc:"What a person should look at, though the daemon serves."`
 	Claims    int           `json:"claims" doc:"Claims that are held."`
@@ -75,6 +76,10 @@ type RedisStatus struct {
 	Mode          string   `json:"mode" enum:"standalone,sentinel,cluster"`
 	Versions      []string `json:"versions" doc:"Of all masters, each once; empty when it is not to be known."`
 	ClockOffsetMS *int64   `json:"clock_offset_ms" doc:"Redis' clock ahead of this host's, of the master that is furthest off; or null."`
+	Masters       int      `json:"masters" doc:"How many answered; 0 when it is not to be known."`
+	Replicas      int64    `json:"replicas" doc:"Connected to them."`
+	MemoryBytes   int64    `json:"memory_bytes" doc:"Of all masters; 0 when it is not to be known."`
+	MemoryLimit   int64    `json:"memory_limit_bytes" doc:"Of the masters, the sum; 0 when one has none."`
 }
 
 // Member is another daemon.

@@ -47,7 +47,7 @@ func newApp() *cli.App {
 		Commands: []*cli.Command{
 			daemonCommand(), devCommand(), embeddedRedisCommand(),
 			runCommand(), execCommand(), doneCommand(), stepCommand(), notifyCommand(), failCommand(), finishCommand(), heartbeatCommand(),
-			ticketCommand(), taskCommand(), claimCommand(), lockCommand(), hostCommand(), outboxCommand(), channelCommand(), auditCommand(), statusCommand(), doctorCommand(),
+			ticketCommand(), taskCommand(), claimCommand(), lockCommand(), hostCommand(), outboxCommand(), channelCommand(), auditCommand(), statusCommand(), doctorCommand(), uiCommand(),
 			versionCommand(), completionCommand(), manCommand(),
 		},
 	}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/picketd/picket/ui"
+)
+
+func uiCommand() *cli.Command {
+	return &cli.Command{
+		Name:  "ui",
+		Usage: "serve pages about the fleet on loopback, to look at and to decide",
+		Description: "It prints one address, whose secret lets a browser in, and serves until it is interrupted. The pages have your rights on the " +
+			"socket: root and administrators can decide what waits for a person. To look at a host from elsewhere: ssh -L 8080:127.0.0.1:8080 HOST picket ui " +
+			"--listen 127.0.0.1:8080",
+		Flags: clientFlags(
+			&cli.StringFlag{Name: "listen", Usage: "an `ADDRESS:PORT` of loopback; port 0 is any that is free", Value: "127.0.0.1:0"},
+			&cli.BoolFlag{Name: "read-only", Usage: "only look: nothing can be decided, by whomever"}),
+		Action: func(c *cli.Context) error {
+			listener, err := ui.Listen(c.String("listen"))
+			if err != nil {
+				return exitf(exitUsage, "%v", err)
+			}
+			server := ui.New(ui.Config{Client: connect(c), ReadOnly: c.Bool("read-only")})
+			fmt.Fprintln(c.App.Writer, server.Address(listener.Addr()))
+			ctx, stop := untilSignal(c.Context)
+			defer stop()
+			return server.Serve(ctx, listener)
+		},
+	}
+}
