@@ -102,7 +102,8 @@
 //	start.go, engine.go          the parts and how they are wired; what sockapi asks of them
 //	acquire.go, lock.go          who is granted an asset: screen, wait, lock, mint; liveness.go: what a claim's life hangs on
 //	claim.go, end.go             a claim, what is told of it, its end
-//	roster.go, claims.go         how many claims a user holds on this host; which claims there are, and how they look
+//	roster.go, claims.go         how many claims a user holds on this host, and how long ended ones are remembered; which claims there are,
+//	                             and how they look
 //	sign.go, watchdog.go, renew.go   signs of life; what is due when; the renewal
 //	queue.go                     who waits for a held asset
 //	write.go, notify.go, admin.go    the calls on a claim, and of administrators
