@@ -67,7 +67,7 @@ func New(c Config, o Options) (*Daemon, error) {
 		redis:    client,
 		urgent:   urgent,
 		kept:     kept,
-		settings: newSettingsWatch(client, o.Logger),
+		settings: newSettingsWatch(client, c.Redis, o.Logger),
 		run:      rand.Text(),
 		failed:   make(chan error, 1),
 		beats:    make(chan struct{}, 1),

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -27,32 +28,37 @@ func (c Config) Examine(ctx context.Context) (checks []client.Check, server clie
 		return nil, server, nil, err
 	}
 	defer func() { err = errors.Join(err, rdb.Close()) }()
-	reached := check("redis", eng.Ping(ctx))
-	checks = append(checks, reached)
-	if !reached.OK {
+	away := eng.Ping(ctx)
+	checks = append(checks, check("redis", away))
+	if away != nil && !strings.Contains(away.Error(), "NOPERM") {
 		return checks, server, nil, nil
 	}
 	warnings, settings := checkSettings(ctx, rdb)
-	checks = append(checks, check("layout", eng.Layout(ctx)), check("redis_writes", eng.Probe(ctx)), check("settings", settings))
+	unlooked, denied := c.Redis.checkPermissions(ctx, rdb)
+	checks = append(checks, check("layout", eng.Layout(ctx)), check("permissions", denied), check("redis_writes", eng.Probe(ctx)), check("settings", settings))
 	redisFigures(ctx, rdb, &server)
 	if offset, err := eng.ClockOffset(ctx); err == nil {
 		ms := offset.Milliseconds()
 		server.ClockOffsetMS = &ms
 	}
-	return checks, server, warnings, nil
+	return checks, server, append(warnings, unlooked...), nil
 }
 
-// CheckLayout is an ErrConfig when Redis answers and what stands there has another layout than this version writes.
-func (c Config) CheckLayout(ctx context.Context) error {
+// CheckRedis is an ErrConfig when Redis answers, and what stands there has another layout than this version writes, or its ACL denies
+// what the daemon needs.
+func (c Config) CheckRedis(ctx context.Context) error {
 	rdb, eng, err := c.examiner()
 	if err != nil {
 		return err
 	}
 	defer rdb.Close()
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
+	ctx, cancel := context.WithTimeout(ctx, settingsLimit)
 	defer cancel()
 	if err, other := errors.AsType[*store.LayoutError](eng.Layout(ctx)); other {
 		return strict.Error{err.Error()}
+	}
+	if _, err := c.Redis.checkPermissions(ctx, rdb); errors.Is(err, errPermission) {
+		return strict.Error{"redis: " + err.Error()}
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func TestADaemonDoesNotStartOnDataOfAnotherLayout(t *testing.T) {
 	h.start(t)
 	redis := h.redis.Client()
 	eventually(t, "the layout is written", func() bool { return redis.HGet(t.Context(), "picket:store:0", "layout").Val() == store.Layout })
-	if err := h.config.CheckLayout(t.Context()); err != nil {
+	if err := h.config.CheckRedis(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := redis.HSet(t.Context(), "picket:store:0", "layout", "1000").Err(); err != nil {
@@ -31,7 +31,7 @@ func TestADaemonDoesNotStartOnDataOfAnotherLayout(t *testing.T) {
 		t.Errorf("it says %q", says)
 	}
 	h.stop(t)
-	if err := h.config.CheckLayout(t.Context()); !errors.Is(err, strict.ErrConfig) || !strings.Contains(err.Error(), "layout 1000") {
+	if err := h.config.CheckRedis(t.Context()); !errors.Is(err, strict.ErrConfig) || !strings.Contains(err.Error(), "layout 1000") {
 		t.Errorf("a check of the configuration says %v", err)
 	}
 	checks, _, _, err := h.config.Examine(t.Context())

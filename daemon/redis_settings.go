@@ -100,13 +100,19 @@ const (
 	settingsLimit = 2 * time.Second        // for one check, and for the first answer before the daemon serves without it
 	settingsRetry = 250 * time.Millisecond // between checks until Redis answers for the first time
 	settingsEvery = 5 * time.Second        // between checks after that
+
+	permissionsEvery = 10 * time.Minute // between questions about the ACL, which are some 50 commands
 )
 
 // settingsWatch keeps what is known of Redis' settings: at start, and again and again, because a failover brings another
 // server and an operator changes a running one.
 type settingsWatch struct {
 	client redis.UniversalClient
+	config RedisConfig
 	log    *slog.Logger
+
+	denied  string    // by Redis' ACL; only run uses it
+	aclSeen time.Time // when that was asked; only run uses it
 
 	known    chan struct{} // closed when Redis has answered for the first time
 	mu       sync.Mutex    // guards what follows
@@ -119,8 +125,8 @@ type settingsWatch struct {
 
 var errUnasked = errors.New("cannot tell yet whether Redis' settings are right")
 
-func newSettingsWatch(client redis.UniversalClient, log *slog.Logger) *settingsWatch {
-	return &settingsWatch{client: client, log: log, known: make(chan struct{}), warned: map[string]bool{}}
+func newSettingsWatch(client redis.UniversalClient, c RedisConfig, log *slog.Logger) *settingsWatch {
+	return &settingsWatch{client: client, config: c, log: log, known: make(chan struct{}), warned: map[string]bool{}}
 }
 
 // run checks until ctx ends.
@@ -143,6 +149,9 @@ func (w *settingsWatch) check(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, settingsLimit)
 	defer cancel()
 	warnings, err := checkSettings(limited, w.client)
+	if w.permissions(limited); w.denied != "" {
+		warnings = append(warnings, w.denied)
+	}
 	if ctx.Err() != nil {
 		return
 	}
@@ -175,6 +184,22 @@ func (w *settingsWatch) check(ctx context.Context) {
 		w.answered = true
 		close(w.known)
 	}
+}
+
+// permissions asks now and then what Redis' ACL denies, and each time while it denies something.
+func (w *settingsWatch) permissions(ctx context.Context) {
+	if w.denied == "" && time.Since(w.aclSeen) < permissionsEvery {
+		return
+	}
+	switch _, err := w.config.checkPermissions(ctx, w.client); {
+	case errors.Is(err, errPermission):
+		w.denied = err.Error() + ": picket doctor says what would be right"
+	case err != nil:
+		return
+	default:
+		w.denied = ""
+	}
+	w.aclSeen = time.Now()
 }
 
 // unwise is what the last answer warned of.

@@ -44,8 +44,14 @@ type shared struct {
 // kinds are the Redis that all of the contract holds on, each started when it is first needed.
 var kinds = map[string]func() *shared{"standalone": ofKind("standalone"), "sentinel": ofKind("sentinel"), "cluster": ofKind("cluster")}
 
+// ofKind logs in as the user of packaging/redis.acl: that this is enough, all of the contract shows.
 func ofKind(kind string) func() *shared {
-	return sync.OnceValue(func() *shared { return &shared{Client: connect(10*time.Second, redistest.StartKind(&lasting, kind))} })
+	return sync.OnceValue(func() *shared {
+		rules := append(redistest.Least(&lasting), "+client|kill", "+dump", "+pubsub", "+restore") // which tests need for themselves
+		o := redistest.StartKind(&lasting, kind, rules...)
+		o.Username, o.Password = redistest.LeastUser, redistest.LeastPassword
+		return &shared{Client: connect(10*time.Second, o)}
+	})
 }
 
 // everywhere runs a test of the contract on every kind of Redis that this round has.
@@ -113,7 +119,7 @@ type fleet struct {
 }
 
 func (s *shared) fleet(t *testing.T) *fleet {
-	return &fleet{t, s.Client, fmt.Sprintf("t%d", s.tests.Add(1))}
+	return &fleet{t, s.Client, fmt.Sprintf("picket:t%d", s.tests.Add(1))}
 }
 
 // apart is a client of the same Redis with connections of its own, closed with the test.

@@ -26,6 +26,7 @@ const (
 var checkRight = map[string]string{
 	"redis":        "start Redis, or write its address, user and TLS into [redis]",
 	"layout":       "one version at a time: start the one that wrote the data, or set another redis.prefix, or flush the data of one that has finished",
+	"permissions":  "give them to the user with ACL SETUSER, then ACL SAVE; examples/redis.acl of the package has all that are needed",
 	"redis_writes": "give Redis memory (maxmemory), and its user the right to write and to run scripts on its keys",
 	"settings":     "set maxmemory-policy to noeviction, by CONFIG SET and in redis.conf",
 	"outbox":       "make room on the disk of state_dir, and see that the daemon's user may write there",

@@ -39,20 +39,20 @@ func Round(t testing.TB) []string {
 	}
 }
 
-// StartKind starts a set-up in which nothing fails over by itself, and returns what connects to it and retries nothing. The options
-// are the caller's to change.
-func StartKind(t testing.TB, kind string) *redis.UniversalOptions {
+// StartKind starts a set-up in which nothing fails over by itself, and returns what connects to it as the default user and retries
+// nothing. The options are the caller's to change; the args are for each server that holds data.
+func StartKind(t testing.TB, kind string, args ...string) *redis.UniversalOptions {
 	t.Helper()
 	o := &redis.UniversalOptions{ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true}
 	switch kind {
 	case "standalone":
-		s := Start(t)
+		s := Start(t, args...)
 		o.Addrs, o.MaintNotificationsConfig = []string{s.Addr()}, s.Options().MaintNotificationsConfig
 	case "sentinel":
-		s := startSentinelSet(t, stillness, nil)
+		s := startSentinelSet(t, stillness, args)
 		o.Addrs, o.MasterName = s.Addrs(), s.MasterName
 	case "cluster":
-		c := StartReplicatedCluster(t, "--cluster-node-timeout", "300000")
+		c := StartReplicatedCluster(t, slices.Concat(args, []string{"--cluster-node-timeout", "300000"})...)
 		o.Addrs, o.MaintNotificationsConfig = c.Addrs(), c.Options().MaintNotificationsConfig
 	default:
 		t.Fatalf("there is no kind %q of Redis: it is one of %q", kind, Kinds)

@@ -81,14 +81,14 @@ func User(name, password string) []string {
 	return []string{"--user", "default", "off", "--user", name, "on", ">" + password, "~*", "&*", "+@all"}
 }
 
-// credentials finds in a server's arguments how to log in.
+// credentials finds in a server's arguments how to log in as who may do everything.
 func credentials(args []string) (user, password string) {
 	for i := 0; i+1 < len(args); i++ {
 		switch args[i] {
 		case "--requirepass":
 			password = args[i+1]
 		case "--user":
-			if i+3 < len(args) && args[i+2] == "on" {
+			if i+6 < len(args) && args[i+2] == "on" && args[i+6] == "+@all" {
 				user, password = args[i+1], strings.TrimPrefix(args[i+3], ">")
 			}
 		}

@@ -34,7 +34,7 @@ func daemonCommand() *cli.Command {
 		Flags: []cli.Flag{
 			configFlag(),
 			&cli.BoolFlag{Name: "activated", Usage: "take the sockets that systemd passes, and make none"},
-			&cli.BoolFlag{Name: "check", Usage: "only check the configuration, with the caller's rights, and whether Redis has data of another layout; exits with 78 when something is wrong"},
+			&cli.BoolFlag{Name: "check", Usage: "only check the configuration, with the caller's rights, and in Redis, if it answers, the layout of the data and the user's permissions; exits with 78 when something is wrong"},
 			&cli.BoolFlag{Name: "stale-credentials", Usage: "with --check: read no systemd credentials, which are those of the last start"},
 		},
 		Action: func(c *cli.Context) error {
@@ -58,7 +58,7 @@ func daemonCommand() *cli.Command {
 			}
 			if c.Bool("check") {
 				if !c.Bool("stale-credentials") { // one of them may be Redis' password
-					err = config.CheckLayout(c.Context)
+					err = config.CheckRedis(c.Context)
 				}
 				if err != nil {
 					return configError(err)
