@@ -37,6 +37,7 @@
 //	status.go admin.go                what the socket API asks the daemon itself
 //	about.go                          what the fleet is told of it: a row of its hosts
 //	redis_settings.go                 whether Redis may be trusted with locks
+//	redis_connect.go                  why Redis refuses a connection: TLS, a password
 //	permissions.go                    what Redis' ACL must let the daemon do
 //	listen.go systemd.go              the socket's file is there; what systemd is told
 //	log.go                            the log, to the journal or to standard error

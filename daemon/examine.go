@@ -29,7 +29,7 @@ func (c Config) Examine(ctx context.Context) (checks []client.Check, server clie
 	}
 	defer func() { err = errors.Join(err, rdb.Close()) }()
 	away := eng.Ping(ctx)
-	checks = append(checks, check("redis", away))
+	checks = append(checks, check("redis", c.Redis.explained(ctx, away)))
 	if away != nil && !strings.Contains(away.Error(), "NOPERM") {
 		return checks, server, nil, nil
 	}
@@ -44,8 +44,8 @@ func (c Config) Examine(ctx context.Context) (checks []client.Check, server clie
 	return checks, server, append(warnings, unlooked...), nil
 }
 
-// CheckRedis is an ErrConfig when Redis answers, and what stands there has another layout than this version writes, or its ACL denies
-// what the daemon needs.
+// CheckRedis is an ErrConfig when Redis answers, and what stands there has another layout than this version writes, or it refuses the
+// connection, or its ACL denies what the daemon needs.
 func (c Config) CheckRedis(ctx context.Context) error {
 	rdb, eng, err := c.examiner()
 	if err != nil {
@@ -54,6 +54,12 @@ func (c Config) CheckRedis(ctx context.Context) error {
 	defer rdb.Close()
 	ctx, cancel := context.WithTimeout(ctx, settingsLimit)
 	defer cancel()
+	if err := eng.Ping(ctx); err != nil && !strings.Contains(err.Error(), "NOPERM") {
+		if why := c.Redis.explain(ctx); why != nil {
+			return strict.Error{"redis: " + why.Error()}
+		}
+		return nil
+	}
 	if err, other := errors.AsType[*store.LayoutError](eng.Layout(ctx)); other {
 		return strict.Error{err.Error()}
 	}

@@ -4,6 +4,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -119,6 +120,7 @@ type settingsWatch struct {
 	answered bool
 	verdict  error    // of the last answer: nil or an errEviction
 	trouble  error    // why the last check had no answer, nil if it had one
+	refused  error    // an errConnection: what the trouble rests on, where that could be found out
 	warnings []string // of the last answer
 	warned   map[string]bool
 }
@@ -155,11 +157,17 @@ func (w *settingsWatch) check(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
+	silent := err != nil && !errors.Is(err, errEviction)
+	var refused error
+	if silent && !w.troubled() {
+		refused = w.config.explain(ctx)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err != nil && !errors.Is(err, errEviction) {
+	if silent {
 		if w.trouble == nil {
-			w.log.Warn("Redis cannot be asked; calls that need it are refused until it can", "error", err)
+			w.refused = refused
+			w.log.Warn("Redis cannot be asked; calls that need it are refused until it can", "error", cmp.Or(refused, err))
 		}
 		w.trouble = err
 		return
@@ -179,7 +187,7 @@ func (w *settingsWatch) check(ctx context.Context) {
 		}
 		w.warned[warning] = true
 	}
-	w.verdict, w.trouble, w.warnings = err, nil, warnings
+	w.verdict, w.trouble, w.refused, w.warnings = err, nil, nil, warnings
 	if !w.answered {
 		w.answered = true
 		close(w.known)
@@ -213,6 +221,22 @@ func (w *settingsWatch) away() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return !w.answered || w.trouble != nil
+}
+
+func (w *settingsWatch) troubled() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.trouble != nil
+}
+
+// explained is the error of a call, or what is known of why the connection is refused.
+func (w *settingsWatch) explained(err error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil || w.refused == nil {
+		return err
+	}
+	return w.refused
 }
 
 // gate says why Redis may not be used for new claims. Once it has answered well, a Redis that is away changes nothing here.

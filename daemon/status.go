@@ -22,7 +22,7 @@ func (d *Daemon) Ready(ctx context.Context) []client.Check {
 	ctx, cancel := context.WithTimeout(ctx, readyLimit)
 	defer cancel()
 	return []client.Check{
-		check("redis", d.engine.Ping(ctx)),
+		check("redis", d.settings.explained(d.engine.Ping(ctx))),
 		check("layout", d.engine.Layout(ctx)),
 		check("redis_writes", d.engine.Probe(ctx)),
 		check("settings", d.settings.gate()),

@@ -94,6 +94,9 @@ func fails(checks []client.Check, name string) bool {
 
 // rightOf says what would be right for a check that fails. A Redis that refuses the login runs.
 func rightOf(c client.Check) string {
+	if strings.Contains(c.Error, "refuses the connection") { // that says which key would be right
+		return ""
+	}
 	for _, refused := range []string{"WRONGPASS", "NOAUTH", "NOPERM", "AUTH "} {
 		if c.Name == "redis" && strings.Contains(c.Error, refused) {
 			return "Redis runs and does not let the daemon in: write into [redis] the username and the password_file of a user that its ACL LIST has"

@@ -32,8 +32,8 @@ type TLS struct {
 	pair tls.Certificate
 }
 
-// NewTLS makes the certificate in the test's folder.
-func NewTLS(t testing.TB) *TLS {
+// NewTLS makes the certificate in the test's folder, after each change was made to what is to be signed.
+func NewTLS(t testing.TB, change ...func(*x509.Certificate)) *TLS {
 	t.Helper()
 	dir := t.TempDir()
 	template := &x509.Certificate{
@@ -42,6 +42,9 @@ func NewTLS(t testing.TB) *TLS {
 		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	for _, do := range change {
+		do(template)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	check(t, err, "cannot make a key")
