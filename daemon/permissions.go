@@ -77,13 +77,16 @@ func permissions(mode, key string) []permission {
 		{"+del", []any{"del", key}},
 	}
 	if mode == Cluster {
-		all = append(all, permission{"+asking", []any{"asking"}}, permission{"+cluster|slots", []any{"cluster", "slots"}})
+		all = append(all, permission{"+asking", []any{"asking"}}, permission{"+cluster|info", []any{"cluster", "info"}}, permission{"+cluster|slots", []any{"cluster", "slots"}})
 	}
 	return all
 }
 
 // optional is what a daemon can do without, and what is then missing.
-var optional = map[string]string{"+config|get": "nobody looks whether Redis writes to disk"}
+var optional = map[string]string{
+	"+config|get":   "nobody looks whether Redis writes to disk, and waits for replicas",
+	"+cluster|info": "nobody looks at the state of the Cluster",
+}
 
 // checkPermissions asks each master what its ACL denies this user. The error is an errPermission, or no answer.
 func (r RedisConfig) checkPermissions(ctx context.Context, rdb redis.UniversalClient) (warnings []string, err error) {
@@ -162,4 +165,34 @@ func deniedRule(rule, prefix, why string) string {
 	default:
 		return "~" + prefix + "*"
 	}
+}
+
+// permissionsEvery is how often a daemon asks about the ACL, which are some 50 commands.
+const permissionsEvery = 10 * time.Minute
+
+// permissions asks now and then what Redis' ACL denies, and each time while it denies something.
+func (w *settingsWatch) permissions(ctx context.Context) {
+	if w.denied == "" && time.Since(w.asked) < permissionsEvery {
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, settingsLimit)
+	defer cancel()
+	_, err := w.config.checkPermissions(limited, w.client)
+	if err != nil && !errors.Is(err, errPermission) {
+		return
+	}
+	denied := ""
+	if err != nil {
+		denied = err.Error() + ": picket doctor says what would be right"
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch w.asked = time.Now(); {
+	case denied == w.denied:
+	case denied == "":
+		w.log.Info("Redis' ACL denies nothing any more")
+	default:
+		w.log.Warn(denied)
+	}
+	w.denied = denied
 }

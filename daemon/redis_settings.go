@@ -89,20 +89,17 @@ func infoField(ctx context.Context, c *redis.Client, section, field string) (str
 	if err != nil {
 		return "", err
 	}
-	for line := range strings.Lines(info) {
-		if value, ok := strings.CutPrefix(line, field+":"); ok {
-			return strings.TrimSpace(value), nil
-		}
+	value, ok := fields(info)[field]
+	if !ok {
+		return "", fmt.Errorf("INFO %s has no %s", section, field)
 	}
-	return "", fmt.Errorf("INFO %s has no %s", section, field)
+	return value, nil
 }
 
 const (
 	settingsLimit = 2 * time.Second        // for one check, and for the first answer before the daemon serves without it
 	settingsRetry = 250 * time.Millisecond // between checks until Redis answers for the first time
 	settingsEvery = 5 * time.Second        // between checks after that
-
-	permissionsEvery = 10 * time.Minute // between questions about the ACL, which are some 50 commands
 )
 
 // settingsWatch keeps what is known of Redis' settings: at start, and again and again, because a failover brings another
@@ -112,8 +109,7 @@ type settingsWatch struct {
 	config RedisConfig
 	log    *slog.Logger
 
-	denied  string    // by Redis' ACL; only run uses it
-	aclSeen time.Time // when that was asked; only run uses it
+	asked time.Time // when the ACL was; only run uses it
 
 	known    chan struct{} // closed when Redis has answered for the first time
 	mu       sync.Mutex    // guards what follows
@@ -122,6 +118,7 @@ type settingsWatch struct {
 	trouble  error    // why the last check had no answer, nil if it had one
 	refused  error    // an errConnection: what the trouble rests on, where that could be found out
 	warnings []string // of the last answer
+	denied   string   // by Redis' ACL; run alone writes it
 	warned   map[string]bool
 }
 
@@ -138,6 +135,8 @@ func (w *settingsWatch) run(ctx context.Context) {
 		pause := settingsEvery
 		if w.away() { // who comes back may be another server, with other settings
 			pause = settingsRetry
+		} else {
+			w.permissions(ctx)
 		}
 		select {
 		case <-ctx.Done():
@@ -151,9 +150,6 @@ func (w *settingsWatch) check(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, settingsLimit)
 	defer cancel()
 	warnings, err := checkSettings(limited, w.client)
-	if w.permissions(limited); w.denied != "" {
-		warnings = append(warnings, w.denied)
-	}
 	if ctx.Err() != nil {
 		return
 	}
@@ -194,26 +190,13 @@ func (w *settingsWatch) check(ctx context.Context) {
 	}
 }
 
-// permissions asks now and then what Redis' ACL denies, and each time while it denies something.
-func (w *settingsWatch) permissions(ctx context.Context) {
-	if w.denied == "" && time.Since(w.aclSeen) < permissionsEvery {
-		return
-	}
-	switch _, err := w.config.checkPermissions(ctx, w.client); {
-	case errors.Is(err, errPermission):
-		w.denied = err.Error() + ": picket doctor says what would be right"
-	case err != nil:
-		return
-	default:
-		w.denied = ""
-	}
-	w.aclSeen = time.Now()
-}
-
-// unwise is what the last answer warned of.
+// unwise is what the last answers warned of.
 func (w *settingsWatch) unwise() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.denied != "" {
+		return append(slices.Clone(w.warnings), w.denied)
+	}
 	return w.warnings
 }
 

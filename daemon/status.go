@@ -82,7 +82,7 @@ func (d *Daemon) Status() client.Status {
 		Users:    client.UserClaims{Most: d.engine.MostClaims(), Limit: d.config.Claims.MaxPerUID},
 		Outbox:   client.OutboxStatus{Staged: stats.Staged, Ready: stats.Ready, OldestAgeMS: oldestAge(stats).Milliseconds()},
 		Channels: []client.ChannelInfo{}, LockTTLMS: time.Duration(d.config.Lock.TTL).Milliseconds(),
-		Redis: client.RedisStatus{Mode: d.config.Redis.Mode, Versions: []string{}}, Fleet: []client.Member{},
+		Redis: client.RedisStatus{Mode: d.config.Redis.Mode, Versions: []string{}, Servers: []client.RedisServer{}, Sentinels: []client.RedisSentinel{}}, Fleet: []client.Member{},
 	}
 	for _, c := range s.Checks {
 		s.Ready = s.Ready && c.OK
@@ -103,7 +103,7 @@ func (d *Daemon) Status() client.Status {
 func (d *Daemon) askRedis(s *client.Status) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyLimit)
 	defer cancel()
-	redisFigures(ctx, d.redis, &s.Redis)
+	s.Redis = d.config.Redis.facts(ctx, d.redis)
 	if offset, err := d.engine.ClockOffset(ctx); err == nil {
 		ms := offset.Milliseconds()
 		s.Redis.ClockOffsetMS = &ms

@@ -105,7 +105,7 @@ func serve(t *testing.T, c Config) *host {
 		c.Status = func() client.Status {
 			return client.Status{
 				Version: "test", Checks: []client.Check{}, Warnings: []client.Warning{}, Channels: []client.ChannelInfo{}, Fleet: []client.Member{},
-				Redis: client.RedisStatus{Mode: "standalone", Versions: []string{}},
+				Redis: client.RedisStatus{Mode: "standalone", Versions: []string{}, Servers: []client.RedisServer{}, Sentinels: []client.RedisSentinel{}},
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,7 +18,6 @@ import (
 const (
 	oldestUsual = 10 * time.Minute // an intent that is older waits for more than a passing trouble
 	claimsUsual = 80               // percent of the limit of one user's claims
-	driftUsual  = time.Second      // the daemon raises its alarm at the same
 )
 
 // checkRight says what would be right for a check of readiness that fails.
@@ -103,34 +101,6 @@ func rightOf(c client.Check) string {
 		}
 	}
 	return checkRight[c.Name]
-}
-
-func (v *visit) redis(r client.RedisStatus) {
-	for _, one := range r.Versions {
-		if tooOld(one) {
-			v.wrong("redis_version", "update it to 6.2 or later", "Redis is %s", one)
-		} else {
-			v.ok("redis_version", "%s, %s", one, r.Mode)
-		}
-	}
-	switch offset := r.ClockOffsetMS; {
-	case offset == nil:
-	case max(*offset, -*offset) > driftUsual.Milliseconds():
-		v.wrong("clocks", "set both by NTP", "Redis' clock is %s from this host's", plain.Duration(time.Duration(*offset)*time.Millisecond))
-	default:
-		v.ok("clocks", "Redis' clock and this host's agree within %s", plain.Duration(driftUsual))
-	}
-}
-
-// tooOld reports whether a version of Redis is older than 6.2. One that cannot be read is not.
-func tooOld(version string) bool {
-	parts := strings.SplitN(version, ".", 3)
-	major, err := strconv.Atoi(parts[0])
-	if err != nil || len(parts) < 2 {
-		return false
-	}
-	minor, err := strconv.Atoi(parts[1])
-	return err == nil && (major < 6 || major == 6 && minor < 2)
 }
 
 func (v *visit) claims(_ context.Context, s client.Status) {

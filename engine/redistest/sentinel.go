@@ -23,7 +23,10 @@ type Sentinel struct {
 	MasterName string
 	Master     *Server // what it was at the start; a failover makes it the other one
 	Replica    *Server
-	Sentinel   *Server // never holds data
+	Sentinel   *Server   // never holds data
+	Others     []*Server // further sentinels, of More
+
+	silent time.Duration // after which a sentinel takes the master for gone
 }
 
 // StartSentinel starts the three, and waits until the sentinel knows the replica and the replica is in step. The args are
@@ -76,7 +79,7 @@ func startSentinelSet(t testing.TB, silent time.Duration, args []string) *Sentin
 	if user != "" {
 		args = slices.Concat(args, []string{"--masteruser", user})
 	}
-	s := &Sentinel{MasterName: "main", Master: Start(t, args...)}
+	s := &Sentinel{MasterName: "main", Master: Start(t, args...), silent: silent}
 	host, port, _ := strings.Cut(s.Master.Addr(), ":")
 	s.Replica = Start(t, slices.Concat(args, []string{"--replicaof", host, port})...)
 	s.Sentinel = startSentinel(t, s.MasterName, silent, host, port, user, password)
@@ -122,8 +125,34 @@ func startSentinel(t testing.TB, name string, silent time.Duration, host, port, 
 	return s
 }
 
+// More starts further sentinels, and waits until each knows all others.
+func (s *Sentinel) More(t testing.TB, n int) {
+	t.Helper()
+	host, port, _ := strings.Cut(s.Master.Addr(), ":")
+	user, password := credentials(s.Master.args)
+	for range n {
+		s.Others = append(s.Others, startSentinel(t, s.MasterName, s.silent, host, port, user, password))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	for _, one := range append(s.Others, s.Sentinel) {
+		c := redis.NewSentinelClient(one.Options())
+		defer c.Close()
+		waitUntil(t, ctx, "each sentinel known to the others", func() bool {
+			others, err := c.Sentinels(ctx, s.MasterName).Result()
+			return err == nil && len(others) == len(s.Others)
+		})
+	}
+}
+
 // Addrs are the sentinels' addresses on loopback.
-func (s *Sentinel) Addrs() []string { return []string{s.Sentinel.Addr()} }
+func (s *Sentinel) Addrs() []string {
+	addrs := []string{s.Sentinel.Addr()}
+	for _, other := range s.Others {
+		addrs = append(addrs, other.Addr())
+	}
+	return addrs
+}
 
 // Options connect to whichever server is the master, and retry nothing. They are the caller's to change.
 func (s *Sentinel) Options() *redis.FailoverOptions {

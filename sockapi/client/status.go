@@ -80,6 +80,46 @@ type RedisStatus struct {
 	Replicas      int64    `json:"replicas" doc:"Connected to them."`
 	MemoryBytes   int64    `json:"memory_bytes" doc:"Of all masters; 0 when it is not to be known."`
 	MemoryLimit   int64    `json:"memory_limit_bytes" doc:"Of the masters, the sum; 0 when one has none."`
+
+	Servers   []RedisServer   `json:"servers" doc:"The masters that answered."`
+	Cluster   *RedisCluster   `json:"cluster" doc:"Null unless mode is cluster."`
+	Sentinels []RedisSentinel `json:"sentinels" doc:"Those of the configuration; empty unless mode is sentinel."`
+}
+
+// RedisServer is a server that takes writes. What its ACL does not let the daemon see is null, or 0.
+type RedisServer struct {
+	Addr          string         `json:"addr"`
+	Replicas      []RedisReplica `json:"replicas"`
+	MinReplicas   *int           `json:"min_replicas_to_write"`
+	AppendOnly    bool           `json:"appendonly"`
+	Dumps         *bool          `json:"dumps" doc:"It saves by itself (save)."`
+	SaveFailed    string         `json:"save_failed" doc:"What of its last writes to disk failed; empty when nothing did."`
+	MemoryUsed    int64          `json:"memory_used" doc:"Bytes."`
+	MemoryMost    int64          `json:"memory_most" doc:"Bytes, maxmemory; 0: no limit."`
+	RoundTripUSec int64          `json:"round_trip_us" doc:"Microseconds, the least of three."`
+}
+
+// RedisReplica is a replica as its master sees it.
+type RedisReplica struct {
+	Addr   string `json:"addr"`
+	State  string `json:"state" doc:"online, or what it waits for."`
+	LagS   int64  `json:"lag_s" doc:"Seconds since the master last heard of it."`
+	Behind int64  `json:"behind" doc:"Bytes that it has not confirmed."`
+}
+
+// RedisCluster is a Cluster as one of its nodes sees it.
+type RedisCluster struct {
+	State string `json:"state" doc:"ok, fail; empty when the ACL does not let the daemon see it."`
+	Slots int    `json:"slots" doc:"How many of 16384 some node serves."`
+}
+
+// RedisSentinel is what one Sentinel says of the master.
+type RedisSentinel struct {
+	Addr   string `json:"addr"`
+	Master string `json:"master" doc:"Its address; empty when this Sentinel does not answer, or does not know it."`
+	Known  int    `json:"known" doc:"Sentinels that this one knows, itself too."`
+	Quorum int    `json:"quorum" doc:"How many must agree that the master is gone."`
+	Error  string `json:"error" doc:"Why it is of no use; empty when it is."`
 }
 
 // Member is another daemon.

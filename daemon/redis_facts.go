@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// facts asks Redis how it is set up and how it does, for status and doctor. What does not answer, or is forbidden, is missing.
+func (r RedisConfig) facts(ctx context.Context, rdb redis.UniversalClient) client.RedisStatus {
+	s := client.RedisStatus{Mode: r.Mode, Versions: []string{}, Servers: []client.RedisServer{}, Sentinels: []client.RedisSentinel{}}
+	var mu sync.Mutex
+	_, _ = eachMaster(ctx, rdb, func(ctx context.Context, c *redis.Client) (string, error) {
+		m, version, err := masterFacts(ctx, c)
+		if err != nil {
+			return "", nil //nolint:nilerr // one that does not answer keeps no other from it
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		s.Servers = append(s.Servers, m)
+		if version != "" && !slices.Contains(s.Versions, version) {
+			s.Versions = append(s.Versions, version)
+		}
+		return "", nil
+	})
+	slices.Sort(s.Versions)
+	sum(&s)
+	slices.SortFunc(s.Servers, func(a, b client.RedisServer) int { return cmp.Compare(a.Addr, b.Addr) })
+	switch c := rdb.(type) {
+	case *redis.ClusterClient:
+		s.Cluster = clusterFacts(ctx, c)
+	default:
+		if r.Mode == Sentinel {
+			s.Sentinels = r.sentinelFacts(ctx)
+			for i, m := range s.Servers { // the client does not know its address
+				s.Servers[i].Addr = agreedMaster(s.Sentinels, m.Addr)
+			}
+		}
+	}
+	return s
+}
+
+// sum adds the servers up.
+func sum(s *client.RedisStatus) {
+	limitless := false
+	for _, m := range s.Servers {
+		s.Masters++
+		s.Replicas += int64(len(m.Replicas))
+		s.MemoryBytes += m.MemoryUsed
+		s.MemoryLimit += m.MemoryMost
+		limitless = limitless || m.MemoryMost == 0
+	}
+	if limitless {
+		s.MemoryLimit = 0
+	}
+}
+
+// roundTrips is how often the way to a server is measured.
+const roundTrips = 3
+
+func masterFacts(ctx context.Context, c *redis.Client) (m client.RedisServer, version string, err error) {
+	m = client.RedisServer{Addr: c.Options().Addr, Replicas: []client.RedisReplica{}, RoundTripUSec: time.Hour.Microseconds()}
+	for range roundTrips {
+		sent := time.Now()
+		if err := c.Ping(ctx).Err(); err != nil {
+			return m, "", err
+		}
+		m.RoundTripUSec = min(m.RoundTripUSec, time.Since(sent).Microseconds())
+	}
+	text, err := c.Info(ctx).Result()
+	if err != nil {
+		return m, "", err
+	}
+	info := fields(text)
+	written := number(info["master_repl_offset"])
+	for i := range number(info["connected_slaves"]) {
+		of := map[string]string{}
+		for pair := range strings.SplitSeq(info["slave"+strconv.FormatInt(i, 10)], ",") {
+			name, value, _ := strings.Cut(pair, "=")
+			of[name] = value
+		}
+		m.Replicas = append(m.Replicas, client.RedisReplica{
+			Addr: of["ip"] + ":" + of["port"], State: of["state"], LagS: number(of["lag"]), Behind: max(written-number(of["offset"]), 0),
+		})
+	}
+	m.AppendOnly = info["aof_enabled"] == "1"
+	var failed []string
+	for _, name := range []string{"rdb_last_bgsave_status", "aof_last_write_status", "aof_last_bgrewrite_status"} {
+		if state := info[name]; state != "" && state != "ok" {
+			failed = append(failed, name+" is "+state)
+		}
+	}
+	m.SaveFailed = strings.Join(failed, ", ")
+	m.MemoryUsed, m.MemoryMost = number(info["used_memory"]), number(info["maxmemory"])
+	if save, err := setting(ctx, c, "save"); err == nil {
+		dumps := save != ""
+		m.Dumps = &dumps
+	}
+	if least, err := setting(ctx, c, "min-replicas-to-write"); err == nil {
+		n := int(number(least))
+		m.MinReplicas = &n
+	}
+	return m, info["redis_version"], nil
+}
+
+// fields are those of an answer of INFO, by name.
+func fields(text string) map[string]string {
+	all := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			all[name] = value
+		}
+	}
+	return all
+}
+
+// number is 0 for what is none.
+func number(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
+}
+
+func clusterFacts(ctx context.Context, c *redis.ClusterClient) *client.RedisCluster {
+	facts := &client.RedisCluster{}
+	if text, err := c.ClusterInfo(ctx).Result(); err == nil {
+		facts.State = fields(text)["cluster_state"]
+	}
+	ranges, err := c.ClusterSlots(ctx).Result()
+	if err != nil {
+		return nil
+	}
+	for _, r := range ranges {
+		facts.Slots += r.End - r.Start + 1
+	}
+	return facts
+}
+
+// sentinelFacts asks each Sentinel of the configuration.
+func (r RedisConfig) sentinelFacts(ctx context.Context) []client.RedisSentinel {
+	all := make([]client.RedisSentinel, len(r.Addrs))
+	var wait sync.WaitGroup
+	for i, addr := range r.Addrs {
+		wait.Go(func() { all[i] = r.askSentinel(ctx, addr) })
+	}
+	wait.Wait()
+	return all
+}
+
+// agreedMaster is the address that the first Sentinel gives which answers.
+func agreedMaster(all []client.RedisSentinel, otherwise string) string {
+	for _, s := range all {
+		if s.Master != "" {
+			return s.Master
+		}
+	}
+	return otherwise
+}
+
+func (r RedisConfig) askSentinel(ctx context.Context, addr string) client.RedisSentinel {
+	s := client.RedisSentinel{Addr: addr}
+	login, err := r.Sentinel.read()
+	if err != nil {
+		s.Error = "its password cannot be read"
+		return s
+	}
+	secure, err := r.TLS.config()
+	if err != nil {
+		s.Error = "its certificates cannot be read"
+		return s
+	}
+	c := redis.NewSentinelClient(&redis.Options{
+		Addr: addr, Username: login.username, Password: login.password, TLSConfig: secure, ContextTimeoutEnabled: true, MaxRetries: -1,
+		DialerRetries: 1, DisableIdentity: true, DialTimeout: redisTimeout, ReadTimeout: redisTimeout, WriteTimeout: redisTimeout,
+	})
+	defer c.Close()
+	of, err := c.Master(ctx, r.Master).Result()
+	if err != nil {
+		s.Error = err.Error()
+		return s
+	}
+	s.Master = of["ip"] + ":" + of["port"]
+	s.Known = int(number(of["num-other-sentinels"])) + 1
+	s.Quorum = int(number(of["quorum"]))
+	if err := c.CkQuorum(ctx, r.Master).Err(); err != nil {
+		s.Error = err.Error()
+	}
+	return s
+}
