@@ -201,7 +201,7 @@ func TestExamineNeedsNoDaemon(t *testing.T) {
 		for _, c := range checks {
 			bad += c.Error
 		}
-		if bad == "" && (len(checks) != 4 || len(server.Versions) != 1 || server.ClockOffsetMS == nil) {
+		if bad == "" && (len(checks) != 5 || len(server.Versions) != 1 || server.ClockOffsetMS == nil || len(server.Servers) != 1) {
 			t.Errorf("the checks are %+v, the server %+v", checks, server)
 		}
 		return bad
