@@ -32,6 +32,7 @@ func permissions(mode, key string) []permission {
 		{"+config|get", []any{"config", "get", "maxmemory-policy"}},
 		{"+eval", []any{"eval", "return 1", 0}},
 		{"+evalsha", []any{"evalsha", strings.Repeat("0", 40), 0}},
+		{"+exec", []any{"exec"}},
 		{"+exists", []any{"exists", key}},
 		{"+get", []any{"get", key}},
 		{"+rpush", []any{"rpush", key, "x"}}, // on a list, what is for a hash or a set fails
@@ -79,7 +80,7 @@ func permissions(mode, key string) []permission {
 	if mode == Cluster {
 		all = append(all, permission{"+asking", []any{"asking"}}, permission{"+cluster|info", []any{"cluster", "info"}}, permission{"+cluster|slots", []any{"cluster", "slots"}})
 	}
-	return all
+	return append(all, permission{"+multi", []any{"multi"}}) // what comes after it would only be queued
 }
 
 // optional is what a daemon can do without, and what is then missing.
@@ -122,6 +123,8 @@ func (r RedisConfig) user() string { return cmp.Or(r.Username, "default") }
 // deniedBy are the rules that a server's ACL lacks. Errors: the network's.
 func deniedBy(ctx context.Context, c *redis.Client, mode, prefix string) (denied []string, err error) {
 	needed := permissions(mode, prefix+probe)
+	c = redis.NewClient(c.Options()) // its connection ends in a transaction
+	defer c.Close()
 	pipe := c.Pipeline()
 	calls := make([]*redis.Cmd, len(needed))
 	for i, p := range needed {
@@ -131,7 +134,7 @@ func deniedBy(ctx context.Context, c *redis.Client, mode, prefix string) (denied
 	look := func(rule string, why error) {
 		if answered, ok := errors.AsType[redis.Error](why); why != nil && !ok {
 			err = why
-		} else if ok && redis.HasErrorPrefix(answered, "NOPERM") {
+		} else if ok && strings.Contains(answered.Error(), "NOPERM") {
 			denied = append(denied, deniedRule(rule, prefix, answered.Error()))
 		}
 	}

@@ -108,7 +108,7 @@ func TestPermissionsAreThoseOfThePackage(t *testing.T) {
 		asked = append(asked, p.rule)
 	}
 	given := slices.DeleteFunc(redistest.LeastRules(t), func(rule string) bool { return rule[0] != '+' })
-	slices.Sort(asked)
+	slices.Sort(asked) // as the file is
 	if !slices.Equal(asked, given) {
 		t.Errorf("asked for %v\ngiven %v", asked, given)
 	}
@@ -123,7 +123,7 @@ func TestADaemonSaysWhatRedisDenies(t *testing.T) {
 		Mode: Standalone, Addrs: []string{s.Addr()}, Prefix: "picket", Username: redistest.LeastUser,
 		PasswordFile: write(t, "password", redistest.LeastPassword),
 	}
-	rdb, err := c.client()
+	rdb, err := c.client(0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func TestAConnectionThatTLSRefusesSaysWhatWouldBeRight(t *testing.T) {
 			case !strings.Contains(checks[0].Error, c.says):
 				t.Errorf("doctor says %s", checks[0].Error)
 			default:
-				rdb, err := config.Redis.client()
+				rdb, err := config.Redis.client(0)
 				if err != nil {
 					t.Fatal(err)
 				}
