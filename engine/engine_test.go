@@ -47,7 +47,7 @@ var kinds = map[string]func() *shared{"standalone": ofKind("standalone"), "senti
 // ofKind logs in as the user of packaging/redis.acl: that this is enough, all of the contract shows.
 func ofKind(kind string) func() *shared {
 	return sync.OnceValue(func() *shared {
-		rules := append(redistest.Least(&lasting), "+client|kill", "+dump", "+pubsub", "+restore") // which tests need for themselves
+		rules := append(redistest.Least(&lasting), "+client|kill", "+dump", "+lrem", "+pubsub", "+restore") // which tests need for themselves
 		o := redistest.StartKind(&lasting, kind, rules...)
 		o.Username, o.Password = redistest.LeastUser, redistest.LeastPassword
 		return &shared{Client: connect(10*time.Second, o)}
