@@ -49,11 +49,11 @@ var arrows = map[string][]string{
 	"agent/verdict":          {"agent/findings", "agent/plain", "sockapi/client"},
 	"agent/report":           {"agent/findings", "agent/plain", "agent/verdict", "sockapi/client"}, // of client the tickets and their words
 	"agent/reach":            {"agent/lease", "agent/plain", "agent/verdict", "engine/process", "sockapi/client"},
-	"agent":                  {"agent/again", "agent/assets", "agent/findings", "agent/lease", "agent/plain", "agent/reach", "agent/strict", "agent/supervise", "agent/verdict", "engine/process", "sockapi/client"},
+	"agent":                  {"agent/again", "agent/assets", "agent/findings", "agent/lease", "agent/plain", "agent/reach", "agent/report", "agent/strict", "agent/supervise", "agent/verdict", "engine/process", "sockapi/client"},
 	"daemon":                 {"agent/again", "agent/plain", "agent/strict", "audit", "engine", "engine/delivery", "engine/lookout", "engine/process", "engine/store", "notifier", "notifier/channel", "outbox", "sockapi", "sockapi/client"},
 	"daemon/doctor":          {"agent/plain", "daemon", "sockapi/client"},
 	"daemon/bench":           {"daemon", "engine", "engine/delivery", "engine/store", "outbox", "sockapi/client"}, // engines alone stand for a fleet; of store the scripts
-	"daemon/cmd/picket":      {"agent", "agent/assets", "agent/lease", "agent/lines", "agent/plain", "agent/supervise", "agent/verdict", "audit", "daemon", "daemon/doctor", "engine/process", "sockapi/client", "ui"},
+	"daemon/cmd/picket":      {"agent", "agent/assets", "agent/lease", "agent/lines", "agent/plain", "agent/report", "agent/supervise", "agent/verdict", "audit", "daemon", "daemon/doctor", "engine/process", "sockapi/client", "ui"},
 	"daemon/cmd/picket-demo": {"sockapi/client"},
 	"examples/agent-go":      {"sockapi/client"},
 	"examples/agent-small":   {"sockapi/client"},

@@ -22,6 +22,9 @@ import (
 // is told, and what is decided is finished. Its error is a *stepError, a *LostError, a *hostError, errLater, errStopping, or
 // of the API.
 func (j *job) advance() error {
+	if j.ticket.Flow == client.FlowListReport {
+		return j.report()
+	}
 	if err := j.rests(); err != nil {
 		return err
 	}
@@ -83,8 +86,13 @@ func (j *job) notify() error {
 	if err != nil {
 		return j.fail(j.lease.Context(), client.CallNotify, err)
 	}
+	return j.send(n)
+}
+
+// send hands a notification over.
+func (j *job) send(n client.NotificationRequest) error {
 	var r client.NotificationResponse
-	err = j.follow(j.lease.Context(), func(ctx context.Context) (err error) {
+	err := j.follow(j.lease.Context(), func(ctx context.Context) (err error) {
 		r, err = j.a.client.Notify(ctx, j.claim.ID, n, notifyWait)
 		return err
 	})
@@ -102,7 +110,7 @@ func (j *job) notify() error {
 
 // finish ends ticket and claim. In NOTIFYING the receipts finish the ticket.
 func (j *job) finish() error {
-	summary := j.ticket.Steps[client.StepAssess].Summary
+	summary := cmp.Or(j.ticket.Steps[client.StepAssess].Summary, j.ticket.Steps[client.StepGather].Summary)
 	if j.ticket.State == client.StateAssetOffline {
 		summary = cmp.Or(j.ticket.Steps[client.StepOnline].Summary, "offline")
 	}

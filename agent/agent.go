@@ -51,6 +51,7 @@ type Agent struct {
 	shelf   *shelf
 	client  *client.Client
 	outage  outage
+	report  *reporter // of the list that is run; nil: there is none
 }
 
 // New makes an agent ready: it looks for the programs that the configuration names, and reads the catalogues. Its error is an
@@ -96,7 +97,7 @@ func (c Config) Check(log *slog.Logger) error {
 	p, _ := c.compile(nil)
 	_, err := c.open(log)
 	all := strict.Error{}
-	for _, err := range []error{err, strict.Located("", nil, p.tryConditions())} {
+	for _, err := range []error{err, strict.Located("", nil, append(p.tryConditions(), c.checkEach()...))} {
 		if wrong, ok := errors.AsType[strict.Error](err); ok {
 			all = append(all, wrong...)
 		} else if err != nil {
@@ -112,7 +113,7 @@ func (c Config) Check(log *slog.Logger) error {
 // prepare compiles the configuration, looks for its programs, and reads its catalogues.
 func (c Config) prepare(log *slog.Logger) (*plan, *shelf, error) {
 	p, problems := c.compile(nil)
-	if len(problems) > 0 {
+	if problems = append(problems, c.checkEach()...); len(problems) > 0 {
 		return nil, nil, strict.Located("", nil, problems)
 	}
 	k, err := c.open(log)
@@ -155,12 +156,14 @@ func LoadConfig(path string) (Config, error) {
 	return c, err
 }
 
-// CheckConfig says all that is wrong with a file, as LoadConfig does, and with what it names, as Check does.
-func CheckConfig(path string, log *slog.Logger) error {
+// CheckConfig says all that is wrong with a file, as LoadConfig does, and with what it names, as Check does. report stands in for the name of
+// the report in the file, unless it is empty.
+func CheckConfig(path, report string, log *slog.Logger) error {
 	c, read, err := loadConfig(path)
 	if !read {
 		return err
 	}
+	c.Report.Name = cmp.Or(report, c.Report.Name)
 	return errors.Join(err, c.Check(log))
 }
 

@@ -53,6 +53,13 @@ func (j *job) assess(ctx context.Context) (verdict.Record, error) {
 	if err != nil || out.State != client.StateHighRiskFound {
 		return out, err
 	}
+	report, err := j.leftTo(ctx, e)
+	if err != nil {
+		return out, err
+	}
+	if report != "" {
+		return leave(out, report)
+	}
 	told, err := j.alreadyTold(ctx, e, out.Facts)
 	if err != nil || told == nil {
 		return out, err
@@ -61,15 +68,44 @@ func (j *job) assess(ctx context.Context) (verdict.Record, error) {
 		out.State = client.StateFinished
 		out.Summary = plain.Cut(fmt.Sprintf("not told again: %s told it at %s; %s", told.Ticket, told.At.UTC().Format(verdict.TimeForm), out.Summary), verdict.MaxSummary)
 	}
-	addition, err := plain.JSON(map[string]any{"told_by": told, "high_risk": true})
-	if err != nil {
-		return verdict.Record{}, err
-	}
-	if out.Facts == nil {
-		out.Facts = json.RawMessage("{}")
-	}
-	out.Facts, err = verdict.Merged(out.Facts, addition)
+	out.Facts, err = highRisk(out.Facts, map[string]any{"told_by": told})
 	return out, err
+}
+
+// highRisk adds to the facts of a step that leads elsewhere than to HIGH_RISK_FOUND that the risk is high all the same, and why.
+func highRisk(facts json.RawMessage, why map[string]any) (json.RawMessage, error) {
+	why["high_risk"] = true
+	addition, err := plain.JSON(why)
+	if err != nil {
+		return nil, err
+	}
+	if facts == nil {
+		facts = json.RawMessage("{}")
+	}
+	return verdict.Merged(facts, addition)
+}
+
+// leftTo is the ticket of the report that alone tells people of the asset; empty: it is told by itself. It is only left to a report that
+// has this run's list, and is not made yet. What is recorded after the report was made all the same, the next one tells.
+func (j *job) leftTo(ctx context.Context, e verdict.Evidence) (ticket string, err error) {
+	each := j.a.config.Notification.Each
+	if j.a.report == nil || each == EachAll || each == EachCritical && (e.Critical > 0 || e.MaxCVSS >= gravest) {
+		return "", nil
+	}
+	err = j.follow(ctx, func(ctx context.Context) (err error) {
+		ticket, err = j.a.report.takes(ctx)
+		return err
+	})
+	return ticket, err
+}
+
+// gravest is the lowest score of a critical finding, in CVSS 3.1 and 4.0.
+const gravest = 9.0
+
+// leave has the report that is that ticket tell of a high risk.
+func leave(out verdict.Record, ticket string) (verdict.Record, error) {
+	facts, err := highRisk(out.Facts, map[string]any{"left_to": ticket})
+	return verdict.Record{State: client.StateFinished, Facts: facts, Summary: plain.Cut("left to the report "+ticket+": "+out.Summary, verdict.MaxSummary)}, err
 }
 
 // decide evaluates the configured condition.

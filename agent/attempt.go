@@ -19,7 +19,8 @@ import (
 // entry is an asset that is not settled.
 type entry struct {
 	asset  assets.Asset
-	place  int // in the list
+	flow   string // empty: the configuration's
+	place  int    // in the list
 	chunk  *chunk
 	name   string // of its requests for a claim: an answer that was lost is given again
 	due    time.Time
@@ -48,7 +49,7 @@ func (a *Agent) attempt(ctx context.Context, stopping <-chan struct{}, e *entry)
 	start := time.Now()
 	done = attempted{entry: e, result: Result{Asset: e.asset.Name, Task: a.options.Task}}
 	r := &done.result
-	got, sent, err := a.claimAsset(ctx, e.asset.Name, e.name)
+	got, sent, err := a.claimAsset(ctx, e)
 	if err != nil {
 		p, refused := errors.AsType[*client.Problem](err)
 		if done.held = refused && p.Code == client.LockHeld; done.held && p.Holder != nil {

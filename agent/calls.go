@@ -56,12 +56,12 @@ func (a *Agent) follow(ctx context.Context, call func(context.Context) error) er
 }
 
 // claimAsset asks for an asset. From a container, where the daemon cannot tell who a pid is, the heartbeat alone is the sign
-// of life; and a life of the claim that nobody has asked for is no reason to be refused. request names it, in all tries for the asset.
-// sent is when the call that was answered was sent, on CLOCK_BOOTTIME.
-func (a *Agent) claimAsset(ctx context.Context, asset, request string) (got client.ClaimResponse, sent time.Duration, err error) {
+// of life; and a life of the claim that nobody has asked for is no reason to be refused. It is named, in all tries for the
+// asset. sent is when the call that was answered was sent, on CLOCK_BOOTTIME.
+func (a *Agent) claimAsset(ctx context.Context, e *entry) (got client.ClaimResponse, sent time.Duration, err error) {
 	r := client.ClaimRequest{
-		Asset: asset, Task: a.options.Task, Flow: a.config.Flow, PID: os.Getpid(), Heartbeat: a.options.Heartbeat.String(),
-		MaxHold: cmp.Or(a.options.MaxHold, a.config.longest()).String(), Request: request,
+		Asset: e.asset.Name, Task: a.options.Task, Flow: cmp.Or(e.flow, a.config.Flow), PID: os.Getpid(), Heartbeat: a.options.Heartbeat.String(),
+		MaxHold: cmp.Or(a.options.MaxHold, a.config.longest()).String(), Request: e.name,
 	}
 	claim := func(ctx context.Context) (err error) {
 		sent = process.Boottime()

@@ -25,6 +25,7 @@ type Config struct {
 	Flow         string             `toml:"flow"` // Defaults to asset-inference, the only one
 	Step         StepsConfig        `toml:"step"`
 	Notification NotificationConfig `toml:"notification"`
+	Report       ReportConfig       `toml:"report"`
 }
 
 // StepsConfig is [step].
@@ -81,7 +82,40 @@ type NotificationConfig struct {
 	Text     string          `toml:"text"`     // a template; the least severe findings are left out until it has 32 KiB
 	Severity string          `toml:"severity"` // info, low, medium, high or critical. Defaults to critical
 	Repeat   strict.Duration `toml:"repeat"`   // how long the same findings are not told again. Defaults to none: each time
+	Each     string          `toml:"each"`     // which assets of a list with a report are told one by one: all, critical or none. Defaults to all
 }
+
+// ReportConfig is [report]: one message about a whole list.
+type ReportConfig struct {
+	Name     string   `toml:"name"`     // 1 to 64 of A-Z a-z 0-9 . _ -. Defaults to none: there is no report
+	After    OrNone   `toml:"after"`    // it is told so long after the first run began at latest, whatever is not settled then. Defaults to 0: when all is settled
+	Channels []string `toml:"channels"` // names of the daemon's channels. Defaults to those that match its severity and flow
+	When     string   `toml:"when"`     // always, or changes: only when something is new, fixed, failed or not reachable. Defaults to always
+}
+
+// OrNone is a duration for which "0" is none.
+type OrNone strict.Duration
+
+// UnmarshalText reads a duration, or 0.
+func (d *OrNone) UnmarshalText(text []byte) error {
+	if string(text) == "0" {
+		*d = 0
+		return nil
+	}
+	return (*strict.Duration)(d).UnmarshalText(text)
+}
+
+func (d OrNone) String() string { return strict.Duration(d).String() }
+
+// The values of NotificationConfig.Each and ReportConfig.When.
+const (
+	EachAll      = "all"
+	EachCritical = "critical" // those with a critical finding, or a score of 9 and more
+	EachNone     = "none"
+
+	WhenAlways  = "always"
+	WhenChanges = "changes"
+)
 
 // DefaultConfig is what holds where the file says nothing.
 func DefaultConfig() Config {
@@ -100,7 +134,9 @@ func DefaultConfig() Config {
 			Title:    "High risk on {{.Asset}}: {{.Brief}}",
 			Text:     defaultText,
 			Severity: "critical",
+			Each:     EachAll,
 		},
+		Report: ReportConfig{When: WhenAlways},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/picketd/picket/agent/assets"
 	"github.com/picketd/picket/agent/findings"
 	"github.com/picketd/picket/agent/reach"
 	"github.com/picketd/picket/agent/strict"
@@ -56,7 +57,34 @@ func (c Config) compile(lines map[string]int) (*plan, []strict.Problem) {
 	p.title = k.notice("notification.title", n.Title)
 	p.text = k.notice("notification.text", n.Text)
 	k.Demand(slices.Contains(client.Severities(), n.Severity), "notification.severity", "must be one of %s", strings.Join(client.Severities(), ", "))
+	k.Demand(slices.Contains([]string{EachAll, EachCritical, EachNone}, n.Each), "notification.each", "must be %q, %q or %q", EachAll, EachCritical, EachNone)
+	c.checkReport(k)
 	return p, k.Problems
+}
+
+func (c Config) checkReport(k *checker) {
+	r := c.Report
+	if r.Name != "" {
+		wrong := assets.CheckReport(r.Name)
+		k.Demand(wrong == "", "report.name", "%q %s", r.Name, wrong)
+	}
+	k.Demand(time.Duration(r.After) <= 30*24*time.Hour, "report.after", "is %s: write 0 to 30d", r.After)
+	k.Demand(r.When == WhenAlways || r.When == WhenChanges, "report.when", "must be %q or %q", WhenAlways, WhenChanges)
+	seen := map[string]bool{}
+	for _, name := range r.Channels {
+		k.Demand(name != "" && len(name) <= 64, "report.channels", "%q is no name of a channel", name)
+		k.Demand(!seen[name], "report.channels", "names %q twice", name)
+		seen[name] = true
+	}
+	k.Demand(len(r.Channels) <= 64, "report.channels", "has %d names: write 64 at most", len(r.Channels))
+}
+
+// checkEach says what is missing when not all are told one by one. The name of the report may come from elsewhere, so this is looked at last.
+func (c Config) checkEach() []strict.Problem {
+	k := &checker{}
+	k.Demand(c.Notification.Each == EachAll || c.Report.Name != "", "notification.each",
+		"is %q, and there is no report to tell of the others: give report.name, or --report NAME", c.Notification.Each)
+	return k.Problems
 }
 
 func (c Config) compileOnline(k *checker, p *plan) {

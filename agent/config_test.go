@@ -88,6 +88,12 @@ func TestTheConfigurationIsStrict(t *testing.T) {
 		vuln + "[notification]\ntitle = \"\"":                 "agent.toml:4: notification.title: is empty: write a template",
 		vuln + "[notification]\nrepeat = \"-1d\"":             "agent.toml:4: notification.repeat: ",
 		vuln + "flow = \"x\"":                                 "agent.toml:3: step.vuln.flow: is not known",
+		vuln + "[notification]\neach = \"some\"":              `agent.toml:4: notification.each: must be "all", "critical" or "none"`,
+		vuln + "[report]\nname = \"a b\"":                     `agent.toml:4: report.name: "a b" must have 1 to 64 of A-Z a-z 0-9 . _ -`,
+		vuln + "[report]\nafter = \"-1s\"":                    `agent.toml:4: report.after: `,
+		vuln + "[report]\nafter = \"31d\"":                    `agent.toml:4: report.after: is 744h: write 0 to 30d`,
+		vuln + "[report]\nwhen = \"never\"":                   `agent.toml:4: report.when: must be "always" or "changes"`,
+		vuln + "[report]\nchannels = [\"a\", \"a\"]":          `agent.toml:4: report.channels: names "a" twice`,
 		"flow = \"x\"\n" + vuln:                               `agent.toml:1: flow: is not known: the only flow is "asset-inference"`,
 		"flow = ":                                             "agent.toml:1: ",
 	} {

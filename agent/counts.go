@@ -24,6 +24,8 @@ type Counts struct {
 	Stopped  int `json:"stopped"`
 	HighRisk int `json:"high_risk"`
 
+	Report string `json:"-"` // what became of the list's report: Done, Failed, Held or Stopped; empty: there is none
+
 	Whole *Whole `json:"-"` // of the list, over all hosts; nil: nobody can tell
 
 	Began  time.Time `json:"-"`

@@ -114,6 +114,8 @@ func (j *job) retries(step string) int {
 		return c.Intel.Retries
 	case client.StepAssess:
 		return c.Assess.Retries
+	case client.StepGather:
+		return gatherRetries
 	}
 	return 0 // notify, which has none: its failure is of the configuration
 }

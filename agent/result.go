@@ -49,7 +49,7 @@ func (r *Result) describe(t client.Ticket) {
 	r.Summary = cmp.Or(r.Summary, assess.Summary)
 	var f verdict.AssessFacts
 	_ = json.Unmarshal(assess.Facts, &f) // a command's may be of another form
-	r.HighRisk = assess.State == client.StateHighRiskFound || f.ToldBy != nil
+	r.HighRisk = t.HighRisk != nil && *t.HighRisk
 	r.Told = verdict.WasTold(t)
 	if f.ToldBy != nil {
 		r.ToldBy = f.ToldBy.Ticket

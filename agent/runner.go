@@ -53,11 +53,8 @@ type illness struct {
 	tries int
 }
 
-// Run takes the assets through the flow, several at a time, in an order of chance, so that several hosts with the same list
-// share it. When stopping closes, running assets finish their step and no others are begun. When ctx is done, what runs is
-// ended at once. It returns when everything is settled, given up or stopped, with Held and Stopped as what is left. The bad
-// lines of the list are reported first and count as failed. The error is a refusal that every asset would get.
-func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, list *assets.List) (Counts, error) {
+// runList is Run without a report.
+func (a *Agent) runList(ctx context.Context, stopping <-chan struct{}, list *assets.List) (*listRun, error) {
 	r := &listRun{a: a, list: list, results: make(chan attempted), looks: make(chan look), wholes: make(chan Whole), memory: newMemory(list), progress: time.Now()}
 	bad := len(list.Bad) + list.MoreBad
 	r.counts = Counts{Total: list.Len() + bad, Failed: bad, Began: time.Now()}
@@ -89,10 +86,10 @@ func (a *Agent) Run(ctx context.Context, stopping <-chan struct{}, list *assets.
 		switch {
 		case r.running > 0 || r.looking:
 		case r.refused != nil:
-			return r.counts, r.refused
+			return r, r.refused
 		case stopped || overdue || len(r.later) == 0 && !r.untried() && !r.unchecked():
 			r.abandon(stopped)
-			return r.counts, nil
+			return r, nil
 		}
 		timer := time.NewTimer(r.pause(begins))
 		select {

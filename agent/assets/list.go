@@ -95,6 +95,11 @@ func (l *List) sort() {
 	}
 }
 
+// Compare says which of two names comes first in the order of every list.
+func Compare(a, b string) int {
+	return cmp.Or(cmp.Compare(hash(a), hash(b)), strings.Compare(a, b))
+}
+
 // hash is FNV-1a, 64 bits.
 func hash[T string | []byte](s T) uint64 {
 	h := uint64(14695981039346656037)

@@ -26,6 +26,7 @@ type AssessFacts struct {
 	Intel     intelUse    `json:"intel"`
 	Findings  []Reference `json:"findings"`          // the most severe few
 	ToldBy    *ToldBy     `json:"told_by,omitempty"` // why people are not told again
+	LeftTo    string      `json:"left_to,omitempty"` // the ticket of the report that alone is to tell people
 }
 
 // judged is a part of a condition with what it came to.

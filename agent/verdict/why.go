@@ -56,7 +56,7 @@ func Why(t client.Ticket) Explanation {
 	x.Decision = step.Facts
 	var f AssessFacts
 	if err := json.Unmarshal(step.Facts, &f); err != nil || f.Condition == "" {
-		high := step.State == client.StateHighRiskFound || f.ToldBy != nil
+		high := step.State == client.StateHighRiskFound || f.ToldBy != nil || f.LeftTo != ""
 		x.HighRisk = &high
 		say("assess: decided by a command: %s %s", step.State, step.Summary)
 	} else {
@@ -64,6 +64,9 @@ func Why(t client.Ticket) Explanation {
 		e, _ := EvidenceOf(t) // a command may have decided from facts of another form
 		x.Findings = e.referred(f.Findings)
 		f.explain(say, x.Findings)
+	}
+	if f.LeftTo != "" {
+		say("People are not told of it by itself, but by the report %s: that ticket says whether they were.", f.LeftTo)
 	}
 	if by := f.ToldBy; by != nil {
 		again := "People were not told again"

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -28,9 +29,11 @@ func runCommand() *cli.Command {
 			"host had is resumed by the others. INT, TERM or HUP ends gently, after the steps that run; a second one at once.\n\n" +
 			"On a terminal there is a line of progress, that of the list over all hosts, otherwise (or with --json) a JSON object a line for each asset.\n\n" +
 			"At the end people see who is at high risk, and what failed or is left, by reason. What was done before is counted only.\n" +
+			"With --report people are told of the whole list in one message, once, whichever of the hosts makes it. The run ends when the report is\n" +
+			"accepted for delivery, and takes over from who dies while making it.\n\n" +
 			"A step that has failed often on whatever hosts is left alone for an hour, or until --again.\n\n" +
-			"Exit codes: 0 all done; 1 some failed; 69 the daemon or Redis was away at the end; 75 some are held elsewhere, or not\n" +
-			"done yet, or nobody could tell at the end whether all still are; 78 the configuration is wrong.",
+			"Exit codes: 0 all done; 1 some failed, or the report; 69 the daemon or Redis was away at the end; 75 some are held elsewhere, or not\n" +
+			"done yet, or the report is not, or nobody could tell at the end whether all still are; 78 the configuration is wrong.",
 		Flags: clientFlags(
 			&cli.StringFlag{
 				Name: "config", Usage: "the agent's configuration, a `FILE`; default: /etc/picket/agent.toml",
@@ -39,6 +42,7 @@ func runCommand() *cli.Command {
 			&cli.BoolFlag{Name: "check", Usage: "only check the configuration, its programs and its catalogues, and the list of --assets if given; exits with 78 when something is wrong"},
 			&cli.StringFlag{Name: "assets", Usage: "a list of assets, a `FILE`, - for standard input", TakesFile: true},
 			&cli.StringFlag{Name: "task", Usage: "the `TASK` of the list"},
+			&cli.StringFlag{Name: "report", Usage: "when all of the list is settled, tell people of it in one message, the report `NAME`; default: report.name of the configuration"},
 			&cli.IntFlag{Name: "parallel", Usage: "work on `N` assets at a time, 1 to 1000", Value: 4},
 			&cli.GenericFlag{
 				Name: "give-up", Usage: "wait for `DURATION` for what others hold, when nothing else is left", Value: newDuration(time.Hour),
@@ -74,13 +78,14 @@ func runAction(c *cli.Context) error {
 	if err != nil {
 		return agentError(err)
 	}
+	config.Report.Name = cmp.Or(c.String("report"), config.Report.Name)
 	return runAssets(c, config, list, task)
 }
 
 // runCheck says all that is wrong with the configuration and with the list. A line that is no asset is a warning: it keeps a run from
 // none of the others.
 func runCheck(c *cli.Context) error {
-	err := agentError(agent.CheckConfig(c.String("config"), lines.NewLogger(c.App.ErrWriter, nil)))
+	err := agentError(agent.CheckConfig(c.String("config"), c.String("report"), lines.NewLogger(c.App.ErrWriter, nil)))
 	var list assets.List
 	if c.IsSet("assets") {
 		var unread error
@@ -111,6 +116,14 @@ func runList(c *cli.Context) (list assets.List, task string, err error) {
 		return list, "", usagef(c, "--max-hold takes at least 1s")
 	}
 	file, task := c.String("assets"), c.String("task")
+	if name := c.String("report"); c.IsSet("report") {
+		if wrong := assets.CheckReport(name); wrong != "" {
+			return list, "", usagef(c, "--report takes a name: it %s", wrong)
+		}
+		if file == "" {
+			return list, "", usagef(c, "--report is of a list: give --assets and --task, too")
+		}
+	}
 	if file == "" && task == "" {
 		asset, task, err := ticketArgs(c)
 		if err != nil {
@@ -200,11 +213,11 @@ func runAssets(c *cli.Context, config agent.Config, list assets.List, task strin
 	}
 	switch err = agentError(err); {
 	case err != nil:
-	case counts.Failed > 0:
+	case counts.Failed > 0 || counts.Report == agent.Failed:
 		err = &exitError{code: exitFailed}
 	case counts.Away != "" && (counts.Later > 0 || counts.Unchecked):
 		err = &exitError{code: exitUnavailable}
-	case counts.Held+counts.Later+counts.Stopped > 0 || counts.Unchecked:
+	case counts.Held+counts.Later+counts.Stopped > 0 || counts.Unchecked || counts.Report == agent.Held || counts.Report == agent.Stopped:
 		err = &exitError{code: exitTempFail}
 	}
 	return out.end(err, stopping, ctx.Done())

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package agent
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/picketd/picket/agent/assets"
+	"github.com/picketd/picket/agent/report"
+	"github.com/picketd/picket/sockapi/client"
+)
+
+// Feed reads what a report is made of, asset by asset: their tickets of this task, and of reports before.
+type Feed struct {
+	Client *client.Client
+	Call   func(context.Context, func(context.Context) error) error // makes a call, and again while it fails for a reason that passes
+	Task   string
+	Lists  map[string]int  // how many assets each list has, by its digest
+	Before map[string]int  // the lists of the report before
+	Own    *assets.List    // one of these lists, which need not be read; nil: none
+	Past   []EarlierReport // the reports before that people got, the newest first
+	Until  time.Time       // when it was gathered: what was recorded later is not of it. Zero: it is being gathered
+
+	Lost int // assets of Lists whose names are not kept, when all is read
+}
+
+// EarlierReport is a report that people got before.
+type EarlierReport struct {
+	Task string    `json:"task"`
+	At   time.Time `json:"at"` // when it was begun to be gathered, by Redis' clock
+}
+
+// feedAtOnce is how many assets are read at the same time.
+const feedAtOnce = 8
+
+// Each hands every asset over, in the order of the lists. Errors are of the calls, or what each returns, which ends it.
+func (f *Feed) Each(ctx context.Context, each func(report.Asset) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	type read struct {
+		asset report.Asset
+		err   error
+	}
+	queue := make(chan chan read, feedAtOnce)
+	var readers sync.WaitGroup
+	defer readers.Wait()
+	defer cancel()
+	f.Lost = 0
+	readers.Go(func() {
+		defer close(queue)
+		for m, err := range f.members(ctx) {
+			one := make(chan read, 1)
+			select {
+			case queue <- one:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				one <- read{err: err}
+				return
+			}
+			readers.Go(func() {
+				a, err := f.asset(ctx, m)
+				one <- read{a, err}
+			})
+		}
+	})
+	for one := range queue {
+		got := <-one
+		if got.err == nil {
+			got.err = each(got.asset)
+		}
+		if got.err != nil {
+			return got.err
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// asset reads the tickets of an asset.
+func (f *Feed) asset(ctx context.Context, m member) (a report.Asset, err error) {
+	a = report.Asset{Name: m.name, Gone: m.gone}
+	if !m.gone {
+		if a.Now, err = f.ticket(ctx, m.name, f.Task); err != nil {
+			return a, err
+		}
+		a.Unsettled = a.Now != nil && !f.Until.IsZero() && lastStep(*a.Now).After(f.Until)
+	}
+	if len(f.Past) == 0 {
+		return a, nil
+	}
+	if a.Last, err = f.ticket(ctx, m.name, f.Past[0].Task); err != nil {
+		return a, err
+	}
+	if wasIn(a.Last, f.Past[0]) {
+		a.Base = a.Last
+		return a, nil
+	}
+	a.Base, err = f.older(ctx, m.name)
+	return a, err
+}
+
+// older is what the newest report before the last one told of an asset; nil when none did.
+func (f *Feed) older(ctx context.Context, asset string) (*client.Ticket, error) {
+	if len(f.Past) == 1 {
+		return nil, nil
+	}
+	ids := make([]string, len(f.Past)-1)
+	for i, past := range f.Past[1:] {
+		ids[i] = asset + "/" + past.Task
+	}
+	var states map[string]*client.TicketState
+	err := f.Call(ctx, func(ctx context.Context) (err error) {
+		states, err = f.Client.States(ctx, ids)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, past := range f.Past[1:] {
+		if states[ids[i]] == nil {
+			continue
+		}
+		t, err := f.ticket(ctx, asset, past.Task)
+		if err != nil {
+			return nil, err
+		}
+		if wasIn(t, past) {
+			return t, nil
+		}
+	}
+	return nil, nil
+}
+
+// ticket reads a ticket; nil when there is none.
+func (f *Feed) ticket(ctx context.Context, asset, task string) (*client.Ticket, error) {
+	var t client.Ticket
+	err := f.Call(ctx, func(ctx context.Context) (err error) {
+		t, err = f.Client.Ticket(ctx, asset, task)
+		return err
+	})
+	if p, ok := errors.AsType[*client.Problem](err); ok && p.Code == client.TicketNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &t, nil
+}
+
+// wasIn says whether the findings of a ticket were known when a report was gathered.
+func wasIn(t *client.Ticket, past EarlierReport) bool {
+	if t == nil {
+		return false
+	}
+	_, scanned := t.Steps[client.StepVuln]
+	_, assessed := t.Steps[client.StepAssess]
+	return scanned && (assessed || isTerminal(t.State)) && !lastStep(*t).After(past.At)
+}
+
+// lastStep is when the last of a ticket's steps was recorded, by Redis' clock; the time of its making when none is.
+func lastStep(t client.Ticket) time.Time {
+	last := t.CreatedAt
+	for _, s := range t.Steps {
+		if s.At.After(last) {
+			last = s.At
+		}
+	}
+	return last
+}
