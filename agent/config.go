@@ -87,25 +87,11 @@ type NotificationConfig struct {
 
 // ReportConfig is [report]: one message about a whole list.
 type ReportConfig struct {
-	Name     string   `toml:"name"`     // 1 to 64 of A-Z a-z 0-9 . _ -. Defaults to none: there is no report
-	After    OrNone   `toml:"after"`    // it is told so long after the first run began at latest, whatever is not settled then. Defaults to 0: when all is settled
-	Channels []string `toml:"channels"` // names of the daemon's channels. Defaults to those that match its severity and flow
-	When     string   `toml:"when"`     // always, or changes: only when something is new, fixed, failed or not reachable. Defaults to always
+	Name     string        `toml:"name"`     // 1 to 64 of A-Z a-z 0-9 . _ -. Defaults to none: there is no report
+	After    strict.OrNone `toml:"after"`    // it is told so long after the first run began at latest, whatever is not settled then. Defaults to 0: when all is settled
+	Channels []string      `toml:"channels"` // names of the daemon's channels. Defaults to those that match its severity and flow
+	When     string        `toml:"when"`     // always, or changes: only when something is new, fixed, failed or not reachable. Defaults to always
 }
-
-// OrNone is a duration for which "0" is none.
-type OrNone strict.Duration
-
-// UnmarshalText reads a duration, or 0.
-func (d *OrNone) UnmarshalText(text []byte) error {
-	if string(text) == "0" {
-		*d = 0
-		return nil
-	}
-	return (*strict.Duration)(d).UnmarshalText(text)
-}
-
-func (d OrNone) String() string { return strict.Duration(d).String() }
 
 // The values of NotificationConfig.Each and ReportConfig.When.
 const (

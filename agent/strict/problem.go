@@ -119,6 +119,20 @@ func Distance(a, b string) int {
 // nobody can see its unit.
 type Duration time.Duration
 
+// OrNone is a Duration for which "0" is none.
+type OrNone Duration
+
+// UnmarshalText reads a Duration, or 0.
+func (d *OrNone) UnmarshalText(text []byte) error {
+	if string(text) == "0" {
+		*d = 0
+		return nil
+	}
+	return (*Duration)(d).UnmarshalText(text)
+}
+
+func (d OrNone) String() string { return Duration(d).String() }
+
 // days are whole days in front of Go's form of a duration.
 var days = regexp.MustCompile(`^([0-9]{1,5})d(.*)$`)
 

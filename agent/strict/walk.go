@@ -5,6 +5,7 @@ package strict
 
 import (
 	"bytes"
+	"encoding"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -185,12 +186,12 @@ func (s *walk) resolve(node *unstable.Node, p place) (place, bool) {
 
 func (s *walk) value(v *unstable.Node, p place) {
 	switch {
-	case p.t == reflect.TypeFor[Duration]():
+	case isDuration(p.t):
 		if v.Kind == unstable.Integer || v.Kind == unstable.Float {
 			s.problem(p.path, "has no unit: write %q for seconds", string(v.Data)+"s")
 		} else if v.Kind != unstable.String {
 			s.problem(p.path, "must be %s", want(p.t))
-		} else if err := new(Duration).UnmarshalText(v.Data); err != nil {
+		} else if err := reflect.New(p.t).Interface().(encoding.TextUnmarshaler).UnmarshalText(v.Data); err != nil {
 			s.problem(p.path, "%v", err)
 		}
 	case isTables(p.t) && v.Kind == unstable.Array:
@@ -267,10 +268,14 @@ func keysOf(t reflect.Type) []string {
 	return keys
 }
 
+func isDuration(t reflect.Type) bool {
+	return t == reflect.TypeFor[Duration]() || t == reflect.TypeFor[OrNone]()
+}
+
 // want says in words what stands at a place of type t.
 func want(t reflect.Type) string {
 	switch {
-	case t == reflect.TypeFor[Duration]():
+	case isDuration(t):
 		return `a string with a unit, such as "30s"`
 	case isTables(t):
 		return "tables, each under its own [[…]]"
