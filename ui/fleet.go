@@ -15,14 +15,13 @@ import (
 )
 
 type fleet struct {
-	Alarms        []alarm
-	Hosts         []client.Host
-	Alive         int
-	Claims        int
-	Pending       int
-	Waits         int // notifications that wait for a person
-	HostsTrouble  string
-	ChannelsBroke []string
+	Alarms       []alarm
+	Hosts        []client.Host
+	Alive        int
+	Claims       int
+	Pending      int
+	Waits        int // notifications that wait for a person
+	HostsTrouble string
 }
 
 // alarm is what a person should look at. Hosts are those that say the same.
@@ -52,6 +51,9 @@ func fleetPage(v *visit) (any, error) {
 		list.Hosts = []client.Host{{ID: v.me.ID, Host: v.me.Host, Version: v.me.Version, Since: &v.me.StartedAt, Alive: true, Claims: v.me.Claims, Warnings: v.me.Warnings}}
 	}
 	f.Hosts = list.Hosts
+	if err := f.countOwn(v); err != nil {
+		return nil, err
+	}
 	f.count()
 	f.warn()
 	slices.SortStableFunc(f.Alarms, func(a, b alarm) int { return rank(a) - rank(b) })
@@ -59,6 +61,22 @@ func fleetPage(v *visit) (any, error) {
 		return cmp.Or(standing(a)-standing(b), strings.Compare(a.Host, b.Host))
 	})
 	return f, nil
+}
+
+// countOwn counts anew what waits for a person in the outbox that can be asked: hosts tell it every 5 minutes only.
+func (f *fleet) countOwn(v *visit) error {
+	i := slices.IndexFunc(f.Hosts, func(h client.Host) bool { return h.ID == v.me.ID })
+	if i < 0 {
+		return nil
+	}
+	for status, n := range map[string]*int{client.DeliveryParked: &f.Hosts[i].Parked, client.DeliveryDead: &f.Hosts[i].Dead} {
+		list, err := v.Outbox(v, status)
+		if err != nil {
+			return err
+		}
+		*n = len(list.Intents)
+	}
+	return nil
 }
 
 // count sums up the hosts, and tells of those that are down.
