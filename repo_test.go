@@ -43,13 +43,14 @@ var arrows = map[string][]string{
 	"notifier/channel":       {"agent/plain", "agent/strict", "agent/supervise", "outbox"},
 	"sockapi":                {"agent/again", "agent/strict", "audit", "engine", "engine/delivery", "engine/process", "engine/store", "outbox", "sockapi/client"}, // of strict, which word may have been meant
 	"sockapi/client":         {"agent/plain"},
+	"agent/accept":           {"agent/assets", "agent/findings", "agent/plain", "agent/strict", "agent/verdict"}, // of verdict what is recorded of it
 	"agent/assets":           {"agent/plain"},
 	"agent/lease":            {"engine/process", "sockapi/client"},
 	"agent/lines":            {"agent/plain"},
 	"agent/verdict":          {"agent/findings", "agent/plain", "sockapi/client"},
 	"agent/report":           {"agent/findings", "agent/plain", "agent/verdict", "sockapi/client"}, // of client the tickets and their words
 	"agent/reach":            {"agent/lease", "agent/plain", "agent/verdict", "engine/process", "sockapi/client"},
-	"agent":                  {"agent/again", "agent/assets", "agent/findings", "agent/lease", "agent/plain", "agent/reach", "agent/report", "agent/strict", "agent/supervise", "agent/verdict", "engine/process", "sockapi/client"},
+	"agent":                  {"agent/accept", "agent/again", "agent/assets", "agent/findings", "agent/lease", "agent/plain", "agent/reach", "agent/report", "agent/strict", "agent/supervise", "agent/verdict", "engine/process", "sockapi/client"},
 	"daemon":                 {"agent/again", "agent/plain", "agent/strict", "audit", "engine", "engine/delivery", "engine/lookout", "engine/process", "engine/store", "notifier", "notifier/channel", "outbox", "sockapi", "sockapi/client"},
 	"daemon/doctor":          {"agent/plain", "daemon", "sockapi/client"},
 	"daemon/bench":           {"daemon", "engine", "engine/delivery", "engine/store", "outbox", "sockapi/client"}, // engines alone stand for a fleet; of store the scripts
@@ -67,17 +68,18 @@ var arrows = map[string][]string{
 
 // onlyIn says where a library may be imported, so that what it is good for stays behind one door. Tests are free.
 var onlyIn = map[string][]string{
-	"github.com/alicebob/miniredis":      {"daemon"},                                                               // picket dev
-	"github.com/danielgtaylor/huma":      {"sockapi"},                                                              // the API's form
-	"github.com/go-json-experiment/json": {"sockapi"},                                                              // the pass over raw bodies
-	"github.com/go-redsync/redsync":      {"engine", "daemon/bench"},                                               // the lock, and its floor
-	"github.com/pandatix/go-cvss":        {"agent/findings"},                                                       // scores from vectors
-	"github.com/expr-lang/expr":          {"agent/verdict"},                                                        // the conditions
-	"github.com/pelletier/go-toml":       {"daemon", "agent/strict"},                                               // the configuration
-	"github.com/redis/go-redis":          {"daemon", "engine", "engine/redistest", "engine/store", "daemon/bench"}, // engine takes the client for its locks
-	"github.com/urfave/cli":              {"daemon/cmd/picket"},                                                    // the command
-	"github.com/wneessen/go-mail":        {"notifier/channel"},                                                     // mail
-	"go.etcd.io/bbolt":                   {"engine", "outbox", "daemon/bench"},                                     // the journal of claims, the intents, and their floor
+	"github.com/alicebob/miniredis":        {"daemon"},                                                               // picket dev
+	"github.com/danielgtaylor/huma":        {"sockapi"},                                                              // the API's form
+	"github.com/go-json-experiment/json":   {"sockapi", "agent/accept"},                                              // the pass over raw bodies; OpenVEX
+	"github.com/package-url/packageurl-go": {"agent/accept"},                                                         // products of OpenVEX
+	"github.com/go-redsync/redsync":        {"engine", "daemon/bench"},                                               // the lock, and its floor
+	"github.com/pandatix/go-cvss":          {"agent/findings"},                                                       // scores from vectors
+	"github.com/expr-lang/expr":            {"agent/verdict"},                                                        // the conditions
+	"github.com/pelletier/go-toml":         {"daemon", "agent/strict"},                                               // the configuration
+	"github.com/redis/go-redis":            {"daemon", "engine", "engine/redistest", "engine/store", "daemon/bench"}, // engine takes the client for its locks
+	"github.com/urfave/cli":                {"daemon/cmd/picket"},                                                    // the command
+	"github.com/wneessen/go-mail":          {"notifier/channel"},                                                     // mail
+	"go.etcd.io/bbolt":                     {"engine", "outbox", "daemon/bench"},                                     // the journal of claims, the intents, and their floor
 }
 
 // standardOnly says which packages others link into programs of their own, and those that these import: the standard library is

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/picketd/picket/agent/accept"
 	"github.com/picketd/picket/agent/lease"
 	"github.com/picketd/picket/agent/strict"
 	"github.com/picketd/picket/agent/verdict"
@@ -48,13 +49,14 @@ type Agent struct {
 	config  Config
 	options Options
 	plan    *plan
-	shelf   *shelf
+	files   *files
+	used    accept.Use // what the accepted risks have met in this run
 	client  *client.Client
 	outage  outage
 	report  *reporter // of the list that is run; nil: there is none
 }
 
-// New makes an agent ready: it looks for the programs that the configuration names, and reads the catalogues. Its error is an
+// New makes an agent ready: it looks for the programs and reads the files that the configuration names. Its error is an
 // ErrConfig, or of the daemon, which must answer.
 func New(ctx context.Context, c Config, o Options) (*Agent, error) {
 	o.Parallel, o.Heartbeat = cmp.Or(o.Parallel, 4), cmp.Or(o.Heartbeat, 30*time.Second)
@@ -68,7 +70,7 @@ func New(ctx context.Context, c Config, o Options) (*Agent, error) {
 	if o.Counts == nil {
 		o.Counts = func(Counts) {}
 	}
-	p, k, err := c.prepare(o.Log)
+	p, f, err := c.prepare(o.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -87,12 +89,12 @@ func New(ctx context.Context, c Config, o Options) (*Agent, error) {
 		o.Log.Warn("the daemon has no channel: nobody can be told of a high risk; its picket.toml needs one")
 	}
 	return &Agent{
-		config: c, options: o, plan: p, shelf: k, client: o.Client, outage: outage{changed: make(chan struct{}, 1)},
+		config: c, options: o, plan: p, files: f, client: o.Client, outage: outage{changed: make(chan struct{}, 1)},
 	}, nil
 }
 
 // Check says what is wrong with what the values name, beside the values themselves, of which LoadConfig tells: with programs, with
-// catalogues, and with what conditions come to on made-up hosts. Its error is an ErrConfig with a line for each.
+// files, and with what conditions come to on made-up hosts. Its error is an ErrConfig with a line for each.
 func (c Config) Check(log *slog.Logger) error {
 	p, _ := c.compile(nil)
 	_, err := c.open(log)
@@ -110,18 +112,18 @@ func (c Config) Check(log *slog.Logger) error {
 	return all
 }
 
-// prepare compiles the configuration, looks for its programs, and reads its catalogues.
-func (c Config) prepare(log *slog.Logger) (*plan, *shelf, error) {
+// prepare compiles the configuration, looks for its programs, and reads the files that it names.
+func (c Config) prepare(log *slog.Logger) (*plan, *files, error) {
 	p, problems := c.compile(nil)
 	if problems = append(problems, c.checkEach()...); len(problems) > 0 {
 		return nil, nil, strict.Located("", nil, problems)
 	}
-	k, err := c.open(log)
-	return p, k, err
+	f, err := c.open(log)
+	return p, f, err
 }
 
-// open looks for the programs, and reads the catalogues.
-func (c Config) open(log *slog.Logger) (*shelf, error) {
+// open looks for the programs, and reads the files.
+func (c Config) open(log *slog.Logger) (*files, error) {
 	var wrong strict.Error
 	for _, step := range []struct {
 		key     string
@@ -139,14 +141,20 @@ func (c Config) open(log *slog.Logger) (*shelf, error) {
 			wrong = append(wrong, fmt.Sprintf("%s.command: cannot run %s: %v", step.key, step.command[0], errors.Unwrap(err)))
 		}
 	}
-	k, err := openShelf(c.Step.Intel, log)
+	f, err := openFiles(c, log)
 	if bad, ok := errors.AsType[strict.Error](err); ok {
 		wrong, err = append(wrong, bad...), nil
 	}
 	if len(wrong) > 0 {
 		err = wrong
 	}
-	return k, err
+	return f, err
+}
+
+// UnusedAccepted are the accepted risks that met no finding in this run, and how many assets were assessed with them at least. Over a
+// list that several hosts share, others may have met some.
+func (a *Agent) UnusedAccepted() (risks []string, assets int) {
+	return a.files.accepted.current().Unused(&a.used)
 }
 
 // LoadConfig reads a file: that path, else $PICKET_AGENT_CONFIG, else /etc/picket/agent.toml. Its error is an ErrConfig with a

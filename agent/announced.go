@@ -20,6 +20,8 @@ type announced struct {
 	values
 	verdict.Figures
 	Findings []findings.Finding // the most severe first; as many as fit
+	Accepted int                // findings that are left out: their risk is accepted
+	Ended    []string           // which acceptances are over: "acceptance of CVE-2024-1234 ended on 2027-01-31"
 	Because  string             // the parts of the condition that hold
 	Brief    string             // the worst of it in a few words
 }
@@ -27,7 +29,7 @@ type announced struct {
 // newText compiles a template of a notification.
 func newText(text string) (*template.Template, error) {
 	one := findings.Finding{ID: "CVE-2021-44228", Severity: "critical", CVSS: 10, Title: "x", Aliases: []string{"x"}, FixedIn: "2", URL: "https://example.com/"}
-	return parseTemplate(text, announced{values: sample, Findings: []findings.Finding{one}})
+	return parseTemplate(text, announced{values: sample, Findings: []findings.Finding{one}, Accepted: 1, Ended: []string{"x"}})
 }
 
 // The API's limits, in bytes, and what of the facts is sent along.
@@ -36,6 +38,9 @@ const (
 	maxText      = 32 << 10
 	maxSentFacts = 64 << 10
 )
+
+// shownEndings is how many acceptances that are over a message names.
+const shownEndings = 10
 
 // fittingText fills the template with as many findings as the limit allows, and counts the others at its end
 // if it lists any.

@@ -53,6 +53,7 @@ func (j *job) assess(ctx context.Context) (verdict.Record, error) {
 	if err != nil || out.State != client.StateHighRiskFound {
 		return out, err
 	}
+	e = e.Without(verdict.AcceptedIn(out.Facts))
 	report, err := j.leftTo(ctx, e)
 	if err != nil {
 		return out, err
@@ -113,7 +114,9 @@ func (j *job) decide(e verdict.Evidence) (verdict.Record, error) {
 	_, skipped, err := j.needsIntel(e)
 	var out verdict.Record
 	if err == nil {
-		out, err = verdict.Decide(j.a.plan.highRisk, e, skipped)
+		accepted := j.a.files.accepted.current().Judge(j.ticket.Asset, e.Findings, j.now())
+		j.a.used.Add(accepted)
+		out, err = verdict.Decide(j.a.plan.highRisk, e, accepted, skipped)
 	}
 	if err != nil {
 		return verdict.Record{}, permanent{err}

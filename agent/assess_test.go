@@ -16,6 +16,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/picketd/picket/agent/accept"
 	"github.com/picketd/picket/agent/findings"
 	"github.com/picketd/picket/agent/lease"
 	"github.com/picketd/picket/agent/plain"
@@ -40,12 +41,16 @@ func jobOn(t *testing.T, config string, all ...findings.Finding) *job {
 	if err != nil {
 		t.Fatal(err)
 	}
+	accepted, err := accept.Open(c.Step.Assess.Accepted, c.Step.Assess.VEX)
+	if err != nil {
+		t.Fatal(err)
+	}
 	facts, err := plain.JSON(verdict.FactsOf(findings.Report{Findings: all}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &job{
-		a: &Agent{config: c, plan: p, shelf: &shelf{k: k}}, lease: &lease.Lease{}, log: quiet, taken: time.Now(),
+		a: &Agent{config: c, plan: p, files: &files{&shelf[catalogues]{read: k}, &shelf[*accept.List]{read: accepted}}}, lease: &lease.Lease{}, log: quiet, taken: time.Now(),
 		ticket: client.Ticket{
 			CreatedAt: time.Now().Add(-time.Minute), UpdatedAt: time.Now(),
 			ID: "web-01/w48", Asset: "web-01", Task: "w48", State: client.StateVulnCheckDone,
@@ -227,8 +232,12 @@ func TestACatalogueThatChangesIsReadAgain(t *testing.T) {
 		return `{"dateReleased": "2026-11-27T17:00:00.0000Z", "count": 1, "vulnerabilities": [{"cveID": "` + id + `"}]}`
 	}
 	write(catalogue("CVE-2020-0001"))
-	s, err := openShelf(IntelConfig{KEV: kev}, quiet)
-	if err != nil || !s.current().kev.Has("CVE-2020-0001") {
+	f, err := openFiles(Config{Step: StepsConfig{Intel: IntelConfig{KEV: kev}}}, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := f.intel
+	if !s.current().kev.Has("CVE-2020-0001") {
 		t.Fatal(err)
 	}
 	write(catalogue("CVE-2020-10002"))

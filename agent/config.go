@@ -73,7 +73,9 @@ type IntelConfig struct {
 // AssessConfig is [step.assess].
 type AssessConfig struct {
 	StepConfig
-	HighRisk string `toml:"high_risk"` // a condition. Defaults to max_cvss >= 9 || kev || epss >= 0.5
+	HighRisk string   `toml:"high_risk"` // a condition. Defaults to max_cvss >= 9 || kev || epss >= 0.5
+	Accepted []string `toml:"accepted"`  // files of accepted risks
+	VEX      []string `toml:"vex"`       // OpenVEX documents
 }
 
 // NotificationConfig is [notification].
@@ -127,8 +129,10 @@ func DefaultConfig() Config {
 }
 
 const defaultText = `{{.Asset}} is at high risk, found in task {{.Task}}.
-{{.Count}} finding{{if ne .Count 1}}s{{end}}: {{.Critical}} critical, {{.High}} high, {{.Medium}} medium, {{.Low}} low{{if .Unknown}}, {{.Unknown}} of unknown severity{{end}}{{if .TopCVSS}}; CVSS up to {{.TopCVSS}}{{end}}.
-Why: {{.Because}}
+{{.Count}} finding{{if ne .Count 1}}s{{end}}: {{.Critical}} critical, {{.High}} high, {{.Medium}} medium, {{.Low}} low{{if .Unknown}}, {{.Unknown}} of unknown severity{{end}}{{if .TopCVSS}}; CVSS up to {{.TopCVSS}}{{end}}.{{if .Accepted}}
+{{.Accepted}} more {{if eq .Accepted 1}}is{{else}}are{{end}} accepted, and left out.{{end}}
+Why: {{.Because}}{{range .Ended}}
+Note: {{.}}.{{end}}
 {{range .Findings}}
 - {{.ID}} ({{.Severity}}{{if .CVSS}}, CVSS {{.CVSS}}{{end}}{{if .EPSS}}, EPSS {{.EPSS}}{{end}}{{if .KEV}}, known to be exploited{{end}}) {{.Title}}{{if .Package}} in {{.Package}}{{end}}{{if .Location}} at {{.Location}}{{end}}{{if .FixedIn}}, fixed in {{.FixedIn}}{{end}}{{if .URL}}
   {{.URL}}{{end}}{{end}}`

@@ -49,9 +49,13 @@ func (c Config) compile(lines map[string]int) (*plan, []strict.Problem) {
 	c.compileIntel(k, p)
 	p.assess = k.step("step.assess", c.Step.Assess.StepConfig)
 	if p.assess != nil {
-		k.alone("step.assess", "command", "high_risk")
+		k.alone("step.assess", "command", "high_risk", "accepted", "vex")
 	} else {
 		p.highRisk = k.condition("step.assess.high_risk", c.Step.Assess.HighRisk, true)
+	}
+	for key, files := range map[string][]string{"step.assess.accepted": c.Step.Assess.Accepted, "step.assess.vex": c.Step.Assess.VEX} {
+		k.Demand(!slices.Contains(files, ""), key, "has an empty path: write files, such as [\"/etc/picket/accepted.toml\"]")
+		k.Demand(len(files) <= 100, key, "has %d files: write 100 at most", len(files))
 	}
 	n := c.Notification
 	p.title = k.notice("notification.title", n.Title)

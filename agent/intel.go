@@ -29,7 +29,7 @@ func (j *job) intel(ctx context.Context) (verdict.Record, error) {
 	if err != nil {
 		return verdict.Record{}, err
 	}
-	k := j.a.shelf.current()
+	k := j.a.files.intel.current()
 	f := verdict.IntelFacts{KEVIDs: []string{}, Old: k.old, Unchecked: &e.Unlisted}
 	if k.kev != nil {
 		f.KEVDate = k.kev.Date().Format(time.DateOnly)
@@ -44,10 +44,13 @@ func (j *job) intel(ctx context.Context) (verdict.Record, error) {
 			all[i].KEV, all[i].EPSS = all[i].KEV || exploited, max(all[i].EPSS, score)
 		}
 	}
-	for _, id := range e.Omitted {
-		k.ask(&f, id)
-	}
 	f.Findings, f.Omitted = verdict.Fitting(all, verdict.MaxAnnotated)
+	for _, one := range all[len(f.Findings):] {
+		f.Lack(one.KEV, one.EPSS)
+	}
+	for _, id := range e.Omitted {
+		f.Lack(k.ask(&f, id))
+	}
 	facts, err := plain.JSON(f)
 	return verdict.Record{State: client.StateVulnCheckDone, Facts: facts, Summary: f.Sentence()}, err
 }

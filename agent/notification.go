@@ -15,6 +15,7 @@ import (
 // sentFacts go with a notification.
 type sentFacts struct {
 	verdict.Figures
+	Accepted int                `json:"accepted,omitempty"` // findings that are left out
 	Because  string             `json:"because"`
 	Digest   string             `json:"digest"`
 	Omitted  int                `json:"omitted"`
@@ -23,14 +24,14 @@ type sentFacts struct {
 
 // notification makes the content that people are told, the same each time from the same ticket.
 func (j *job) notification() (client.NotificationRequest, error) {
-	e, err := verdict.EvidenceOf(j.ticket)
+	e, err := verdict.CountedOf(j.ticket)
 	if err != nil {
 		return client.NotificationRequest{}, err
 	}
-	v := announced{values: j.values(), Figures: e.Figures, Findings: e.Findings, Brief: e.Brief()}
+	v := announced{values: j.values(), Figures: e.Figures, Findings: e.Findings, Accepted: e.Accepted, Brief: e.Brief()}
 	var f verdict.AssessFacts
 	if err := json.Unmarshal(j.ticket.Steps[client.StepAssess].Facts, &f); err == nil && f.Condition != "" {
-		v.Because = f.Reasons()
+		v.Because, v.Ended = f.Reasons(), f.Accepted.Endings(shownEndings)
 	} else {
 		v.Because = j.ticket.Steps[client.StepAssess].Summary // a command has decided
 	}
@@ -42,7 +43,7 @@ func (j *job) notification() (client.NotificationRequest, error) {
 	if err != nil {
 		return client.NotificationRequest{}, err
 	}
-	sent := sentFacts{Figures: e.Figures, Because: v.Because, Digest: e.Digest}
+	sent := sentFacts{Figures: e.Figures, Accepted: e.Accepted, Because: v.Because, Digest: e.Digest}
 	sent.Findings, _ = verdict.Fitting(e.Findings, maxSentFacts)
 	sent.Omitted = max(e.Count-len(sent.Findings), 0)
 	facts, err := plain.JSON(sent)

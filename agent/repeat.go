@@ -18,7 +18,7 @@ import (
 
 // alreadyTold looks for tickets of the same asset whose notification is not older than notification.repeat and told all that
 // is known now, for all the reasons that hold now: the same findings or more of them, none of them less grave. In what was
-// assessed since, all of them must have been there: what was gone and has come back is news.
+// assessed since, all of them must have been there, and counted: what was gone or accepted and has come back is news.
 //
 // Told is who has a receipt, channel by channel: what was refused, or is still on its way, has told nobody. Channels that were
 // meant then and have no receipt are in Open, to be told now. All times are Redis'. It returns nil when nobody has been told.
@@ -51,7 +51,7 @@ func (j *job) alreadyTold(ctx context.Context, e verdict.Evidence, facts json.Ra
 		if err != nil {
 			return nil, fmt.Errorf("cannot read what was told earlier: %w", err)
 		}
-		before, err := verdict.EvidenceOf(t)
+		before, err := verdict.CountedOf(t)
 		if err != nil || !before.Has(e) {
 			break // or an agent of another kind assessed it: nobody knows what was there
 		}

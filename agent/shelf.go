@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -11,57 +12,86 @@ import (
 	"sync"
 	"time"
 
+	"github.com/picketd/picket/agent/accept"
 	"github.com/picketd/picket/agent/findings"
 	"github.com/picketd/picket/agent/strict"
 	"github.com/picketd/picket/agent/verdict"
 )
 
-// shelf has the catalogues as they are now: a run may last a night, and they are fetched meanwhile.
-type shelf struct {
-	config IntelConfig
-	log    *slog.Logger
+// shelf has what some files say, as they are now: a run may last a night, and they are replaced meanwhile.
+type shelf[T any] struct {
+	what  string   // they are, for people
+	paths []string // none is empty
+	open  func() (T, error)
+	log   *slog.Logger
 
 	mu   sync.Mutex // guards what follows
-	k    catalogues
-	seen string // the files that k was read from, or that could not be read since
+	read T
+	seen string // the files that it was read from, or that could not be read since
 }
 
-// openShelf reads the catalogues for the first time.
-func openShelf(c IntelConfig, log *slog.Logger) (*shelf, error) {
-	s := &shelf{config: c, log: log}
+// newShelf reads the files for the first time.
+func newShelf[T any](what string, open func() (T, error), log *slog.Logger, paths ...string) (*shelf[T], error) {
+	s := &shelf[T]{what: what, paths: slices.DeleteFunc(paths, func(path string) bool { return path == "" }), open: open, log: log}
 	s.seen = s.look() // before they are read: what is replaced meanwhile is read again
 	var err error
-	s.k, err = openCatalogues(c, time.Now(), log)
+	s.read, err = open()
 	return s, err
 }
 
-// current returns the catalogues. One whose file has changed is read again; while it cannot be, the one before is kept, which
-// was whole.
-func (s *shelf) current() catalogues {
+// current returns what the files say. When one has changed, they are read again; while that cannot be done, what was read before is
+// kept, which was whole.
+func (s *shelf[T]) current() T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.look()
 	if now == s.seen {
-		return s.k
+		return s.read
 	}
 	s.seen = now
-	if k, err := openCatalogues(s.config, time.Now(), s.log); err != nil {
-		s.log.Warn("cannot read a catalogue that has changed: the one before is used", "error", err)
+	if read, err := s.open(); err != nil {
+		s.log.Warn("cannot read "+s.what+" that has changed: the one before is used", "error", err)
 	} else {
-		s.k = k
+		s.read = read
 	}
-	return s.k
+	return s.read
 }
 
 // look tells the files apart.
-func (s *shelf) look() string {
+func (s *shelf[T]) look() string {
 	text := ""
-	for _, path := range []string{s.config.KEV, s.config.EPSS} {
-		if info, err := os.Stat(path); path != "" && err == nil {
+	for _, path := range s.paths {
+		if info, err := os.Stat(path); err == nil {
 			text += fmt.Sprintln(path, info.Size(), info.ModTime().UnixNano())
 		}
 	}
 	return text
+}
+
+// files is what the files say that a configuration names.
+type files struct {
+	intel    *shelf[catalogues]
+	accepted *shelf[*accept.List]
+}
+
+// openFiles reads all files for the first time. Its error is a strict.Error with a line for each thing that is wrong.
+func openFiles(c Config, log *slog.Logger) (*files, error) {
+	i, a := c.Step.Intel, c.Step.Assess
+	intel, err := newShelf("a catalogue", func() (catalogues, error) { return openCatalogues(i, time.Now(), log) }, log, i.KEV, i.EPSS)
+	accepted, err2 := newShelf("a file of accepted risks", func() (*accept.List, error) { return accept.Open(a.Accepted, a.VEX) }, log,
+		slices.Concat(a.Accepted, a.VEX)...)
+	var wrong strict.Error
+	for _, err := range []error{err, err2} {
+		if bad, ok := errors.AsType[strict.Error](err); ok {
+			wrong = append(wrong, bad...)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, wrong
+	}
+	return &files{intel, accepted}, nil
 }
 
 // catalogues are the files of threat intelligence, indexed once.

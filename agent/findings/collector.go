@@ -192,7 +192,7 @@ const maxTargets = 1000
 // hosts makes a target of the hosts that its names tell.
 func (c *collector) hosts(names ...string) {
 	for i, name := range names {
-		names[i] = hostOf(name)
+		names[i] = HostOf(name)
 	}
 	c.target(names...)
 }

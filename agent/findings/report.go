@@ -41,16 +41,16 @@ func (r Report) Foreign(asset string) []string {
 	var foreign []string
 	asset = strings.ToLower(strings.TrimSpace(asset))
 	for _, names := range r.Targets {
-		if !slices.Contains(names, asset) && !slices.Contains(names, hostOf(asset)) {
+		if !slices.Contains(names, asset) && !slices.Contains(names, HostOf(asset)) {
 			foreign = append(foreign, names[0])
 		}
 	}
 	return foreign
 }
 
-// hostOf returns the host in a URL, in an address with a port, or by itself: a name in small letters, an address in its
+// HostOf returns the host in a URL, in an address with a port, or by itself: a name in small letters, an address in its
 // shortest form.
-func hostOf(s string) string {
+func HostOf(s string) string {
 	s = strings.ToLower(strings.TrimSpace(s))
 	if _, rest, ok := strings.Cut(s, "://"); ok {
 		s = rest

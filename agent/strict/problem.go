@@ -18,6 +18,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pelletier/go-toml/v2"
+
 	"github.com/picketd/picket/agent/plain"
 )
 
@@ -114,6 +116,9 @@ func Distance(a, b string) int {
 	}
 	return row[len(b)]
 }
+
+// Date is a day, that stands in the file without quotes, such as 2027-01-31. The zero Date is none.
+type Date = toml.LocalDate
 
 // Duration is a time.Duration that stands in the file as a string with a unit, such as "15s". A bare number is refused:
 // nobody can see its unit.

@@ -16,6 +16,9 @@ import (
 // mostSyntax is how many errors of syntax are told: a file with more is no TOML.
 const mostSyntax = 10
 
+// mostBack is over how many lines the beginning of what cannot be read is looked for: each look reads the document so far.
+const mostBack = 100
+
 var (
 	headerForm = regexp.MustCompile(`^\s*(\[\[?)\s*([A-Za-z0-9_.-]+)`)
 	valueForm  = regexp.MustCompile(`^\s*([A-Za-z0-9_.-]+)\s*=`)
@@ -35,7 +38,7 @@ func withoutSyntaxErrors(doc []byte) (rest []byte, problems []Problem) {
 		}
 		at, _ := syntax.Position()
 		from := at
-		for from > 1 && parse(text[:from-1]) != nil { // what is open since an earlier line begins there
+		for from > 1 && at-from < mostBack && parse(text[:from-1]) != nil { // what is open since an earlier line begins there
 			from--
 		}
 		key := keyAt(text, from)

@@ -69,6 +69,7 @@ type walk struct {
 	lines    map[string]int // of every key and table, by path
 	tables   map[string]int // how many [[…]] there were so far, by path
 	problems []Problem
+	breaks   []int  // where in the document its lines end
 	starts   []int  // the line of each expression
 	bad      []bool // something is wrong in it, or with its table
 }
@@ -91,6 +92,11 @@ func newWalk() *walk { return &walk{lines: map[string]int{}, tables: map[string]
 func (s *walk) over(doc []byte, t reflect.Type) {
 	root := place{t: t}
 	table, known := root, true
+	for i, b := range doc {
+		if b == '\n' {
+			s.breaks = append(s.breaks, i)
+		}
+	}
 	s.parser.Reset(doc)
 	for s.parser.NextExpression() {
 		node, before := s.parser.Expression(), len(s.problems)
@@ -107,11 +113,17 @@ func (s *walk) over(doc []byte, t reflect.Type) {
 	}
 }
 
+// line is where a node stands. The parser's own answer goes over the document each time.
+func (s *walk) line(node *unstable.Node) int {
+	before, _ := slices.BinarySearch(s.breaks, int(node.Raw.Offset))
+	return before + 1
+}
+
 // begin notes in which line an expression begins.
 func (s *walk) begin(node *unstable.Node) {
 	keys := node.Key()
 	keys.Next()
-	s.starts = append(s.starts, s.parser.Shape(keys.Node().Raw).Start.Line)
+	s.starts = append(s.starts, s.line(keys.Node()))
 }
 
 // good is a document without the expressions in which something is wrong; what is left keeps its line.
@@ -173,7 +185,7 @@ func (s *walk) resolve(node *unstable.Node, p place) (place, bool) {
 		}
 		name := string(keys.Node().Data)
 		path := strings.TrimPrefix(p.path+"."+name, ".")
-		s.lines[path] = s.parser.Shape(keys.Node().Raw).Start.Line
+		s.lines[path] = s.line(keys.Node())
 		f, ok := fieldByKey(t, name)
 		if !ok {
 			s.problem(path, "is not known: %s", Suggest(name, keysOf(t)))
@@ -221,7 +233,8 @@ func (s *walk) value(v *unstable.Node, p place) {
 				s.keyValue(pairs.Node(), p)
 			}
 		}
-	case p.t.Kind() == reflect.String && v.Kind == unstable.String,
+	case p.t == reflect.TypeFor[Date]() && v.Kind == unstable.LocalDate,
+		p.t.Kind() == reflect.String && v.Kind == unstable.String,
 		p.t.Kind() == reflect.Int && v.Kind == unstable.Integer,
 		p.t.Kind() == reflect.Bool && v.Kind == unstable.Bool:
 	default:
@@ -277,6 +290,8 @@ func want(t reflect.Type) string {
 	switch {
 	case isDuration(t):
 		return `a string with a unit, such as "30s"`
+	case t == reflect.TypeFor[Date]():
+		return "a date without quotes, such as 2027-01-31"
 	case isTables(t):
 		return "tables, each under its own [[…]]"
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Int:

@@ -24,9 +24,10 @@ type AssessFacts struct {
 	Inputs    Figures     `json:"inputs"`
 	Left      int         `json:"left,omitempty"` // findings for which the list had no room
 	Intel     intelUse    `json:"intel"`
-	Findings  []Reference `json:"findings"`          // the most severe few
-	ToldBy    *ToldBy     `json:"told_by,omitempty"` // why people are not told again
-	LeftTo    string      `json:"left_to,omitempty"` // the ticket of the report that alone is to tell people
+	Findings  []Reference `json:"findings"`           // the most severe few
+	Accepted  *Accepted   `json:"accepted,omitempty"` // what did not count; nil where no file says what is accepted
+	ToldBy    *ToldBy     `json:"told_by,omitempty"`  // why people are not told again
+	LeftTo    string      `json:"left_to,omitempty"`  // the ticket of the report that alone is to tell people
 }
 
 // judged is a part of a condition with what it came to.
@@ -71,10 +72,11 @@ func Contradiction(out Record) error {
 	return toldError(out.Facts)
 }
 
-// Decide evaluates the condition over the evidence. skipped says why intelligence was not asked.
-func Decide(c *Condition, e Evidence, skipped string) (Record, error) {
+// Decide evaluates the condition over the evidence, less what is accepted. skipped says why intelligence was not asked.
+func Decide(c *Condition, e Evidence, accepted *Accepted, skipped string) (Record, error) {
+	e = e.Without(accepted)
 	f := AssessFacts{
-		Condition: c.text, Inputs: e.Figures, Left: e.left, Intel: intelUse{Skipped: skipped},
+		Condition: c.text, Inputs: e.Figures, Left: e.left, Intel: intelUse{Skipped: skipped}, Accepted: accepted,
 		Findings: e.worst(shownFindings),
 	}
 	if i := e.intel; i != nil {
@@ -92,10 +94,14 @@ func Decide(c *Condition, e Evidence, skipped string) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	out := Record{client.StateFinished, facts, plain.Cut(strings.Join(append([]string{"no high risk: " + e.sentence()}, e.notes...), "; "), MaxSummary)}
-	if f.HighRisk {
-		out.State, out.Summary = client.StateHighRiskFound, plain.Cut("high risk: "+f.Reasons(), MaxSummary)
+	out, said := Record{State: client.StateFinished, Facts: facts}, []string{"no high risk: " + e.sentence()}
+	if e.Count == 0 && e.Accepted > 0 {
+		said[0] = "no high risk: nothing else found"
 	}
+	if f.HighRisk {
+		out.State, said, e.notes = client.StateHighRiskFound, []string{"high risk: " + f.Reasons()}, nil
+	}
+	out.Summary = plain.Cut(strings.Join(slices.Concat(said, accepted.sentences(), e.notes), "; "), MaxSummary)
 	return out, nil
 }
 

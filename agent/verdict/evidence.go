@@ -27,6 +27,10 @@ type Evidence struct {
 	Digest      string
 	notes       []string    // what the scanner says that its findings leave open
 	intel       *IntelFacts // nil when the step was left out
+	kevIDs      []string    // that programs say are known to be exploited
+	lacks       *Figures    // of the findings that are left; nil where they are not known
+	Accepted    int         // findings that Without has taken out
+	places      []int       // where Findings stood before that; nil: where they stand
 }
 
 // EvidenceOf reads a ticket.
@@ -42,6 +46,7 @@ func EvidenceOf(t client.Ticket) (Evidence, error) {
 	}
 	e.Figures, e.Findings, e.Digest, e.notes = f.Figures, f.Findings, f.Digest, f.Notes
 	e.left, e.Omitted, e.Unlisted = f.Omitted, append(f.OmittedCVEs.cves(), f.OmittedIDs...), f.Unlisted
+	e.lacks, e.kevIDs = f.Lacks, f.KEVIDs
 	if step, ok := t.Steps[client.StepIntel]; ok {
 		facts, err := ReadIntelFacts(step.Facts)
 		if err != nil {
@@ -55,6 +60,7 @@ func EvidenceOf(t client.Ticket) (Evidence, error) {
 // take adds what intelligence knows: more of what was found, and what nobody had found before. Nothing gets less grave by it.
 func (e *Evidence) take(facts IntelFacts) {
 	e.intel = &facts
+	vulnLeft := e.left
 	place := func(f findings.Finding) string {
 		return f.ID + "\x00" + f.Package + "\x00" + f.Location + "\x00" + f.Title
 	}
@@ -88,8 +94,20 @@ func (e *Evidence) take(facts IntelFacts) {
 	}
 	e.left += facts.Omitted
 	e.graver(facts.said)
-	e.left = max(e.left, e.Count-len(e.Findings))
 	exploited(e.Findings, facts.KEVIDs)
+	e.kevIDs = slices.Concat(e.kevIDs, facts.KEVIDs)
+	switch untold := e.Count - len(e.Findings); {
+	case untold > vulnLeft:
+		e.left, e.lacks = max(e.left, untold), nil
+	case facts.Lacks == nil:
+		e.lacks = nil
+	case vulnLeft == 0:
+		e.lacks = &Figures{KEV: facts.Lacks.KEV, EPSS: facts.Lacks.EPSS}
+	case e.lacks != nil:
+		lacks := *e.lacks
+		lacks.KEV, lacks.EPSS = lacks.KEV || facts.Lacks.KEV, max(lacks.EPSS, facts.Lacks.EPSS)
+		e.lacks = &lacks
+	}
 	e.unasked = len(e.Omitted) + e.Unlisted
 	if facts.Unchecked != nil {
 		e.unasked = *facts.Unchecked

@@ -61,7 +61,7 @@ func digest(all []findings.Finding) string {
 }
 
 // cveSet are many CVEs in little room: by year, their numbers with ranges, as {"2021": "44228,45046-45105"}.
-type cveSet map[string]string
+type cveSet map[string]Places
 
 // newCVESet makes a set of CVEs, each once. Those for which there is no room, in bytes as JSON, are counted.
 func newCVESet(ids []string, room int) (set cveSet, left int) {
@@ -98,29 +98,18 @@ func newCVESet(ids []string, room int) (set cveSet, left int) {
 			i = last + 1
 		}
 		if text.Len() > 0 {
-			set[year] = text.String()[1:]
+			set[year] = Places(text.String()[1:])
 		}
 	}
 	return set, left
 }
 
-// maxRange bounds what a range that somebody else has written may stand for.
-const maxRange = 1 << 20
-
 // cves are those of the set, in order.
 func (s cveSet) cves() []string {
 	var all []string
 	for _, year := range slices.Sorted(maps.Keys(s)) {
-		for part := range strings.SplitSeq(s[year], ",") {
-			first, last, isRange := strings.Cut(part, "-")
-			n, err := strconv.ParseUint(first, 10, 63)
-			m := n
-			if isRange && err == nil {
-				m, err = strconv.ParseUint(last, 10, 63)
-			}
-			for ; err == nil && n <= m && len(all) < maxRange; n++ {
-				all = append(all, fmt.Sprintf("CVE-%s-%04d", year, n))
-			}
+		for n := range s[year].All() {
+			all = append(all, fmt.Sprintf("CVE-%s-%04d", year, n))
 		}
 	}
 	return all

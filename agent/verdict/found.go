@@ -91,13 +91,15 @@ func Merged(first, second json.RawMessage) (json.RawMessage, error) {
 // VulnFacts are what the step vuln records beside what a command of its own says.
 type VulnFacts struct {
 	Figures
-	Digest      string             `json:"digest"`                  // of all findings: what they are and where
-	Omitted     int                `json:"omitted"`                 // findings for which there was no room, the least severe
-	OmittedCVEs cveSet             `json:"omitted_cves,omitempty"`  // CVEs that the listed findings do not name, as far as there was room
-	OmittedIDs  []string           `json:"omitted_ids,omitempty"`   // the same, as an earlier version wrote them
-	Unlisted    int                `json:"unlisted,omitempty"`      // further CVEs, or findings that may name some: there was no room for them
-	Notes       []string           `json:"scanner_notes,omitempty"` // what the scanner says that its findings leave open
-	Findings    []findings.Finding `json:"findings"`                // the most severe first
+	Digest      string             `json:"digest"`                    // of all findings: what they are and where
+	Omitted     int                `json:"omitted"`                   // findings for which there was no room, the least severe
+	Lacks       *Figures           `json:"omitted_figures,omitempty"` // of these; nil when a program does not tell them
+	KEVIDs      []string           `json:"kev_ids,omitempty"`         // what a program says itself
+	OmittedCVEs cveSet             `json:"omitted_cves,omitempty"`    // CVEs that the listed findings do not name, as far as there was room
+	OmittedIDs  []string           `json:"omitted_ids,omitempty"`     // the same, as an earlier version wrote them
+	Unlisted    int                `json:"unlisted,omitempty"`        // further CVEs, or findings that may name some: there was no room for them
+	Notes       []string           `json:"scanner_notes,omitempty"`   // what the scanner says that its findings leave open
+	Findings    []findings.Finding `json:"findings"`                  // the most severe first
 }
 
 // FactsOf makes the facts of all that a report says.
@@ -105,7 +107,10 @@ func FactsOf(r findings.Report) VulnFacts {
 	all := r.Findings
 	findings.Sort(all)
 	f := VulnFacts{Figures: figuresOf(all), Digest: digest(all), Notes: r.Notes}
-	f.Findings, f.Omitted = Fitting(all, maxListed)
+	if f.Findings, f.Omitted = Fitting(all, maxListed); f.Omitted > 0 {
+		lacks := figuresOf(all[len(f.Findings):])
+		f.Lacks = &lacks
+	}
 	listed := map[string]bool{}
 	for _, one := range f.Findings {
 		for _, id := range one.CVEs() {
@@ -130,7 +135,7 @@ func readVulnFacts(facts json.RawMessage) (VulnFacts, error) {
 	}
 	f, err = completed(report, facts)
 	f.Omitted -= len(all) - len(f.Findings)
-	f.Findings, f.OmittedCVEs = all, nil
+	f.Findings, f.OmittedCVEs, f.Lacks = all, nil, nil
 	f.Unlisted = f.Omitted
 	return f, err
 }
@@ -147,9 +152,10 @@ func completed(r findings.Report, facts json.RawMessage) (VulnFacts, error) {
 	}
 	exploited(r.Findings, said.KEVIDs)
 	f := FactsOf(r)
+	f.KEVIDs = said.KEVIDs
 	f.graver(said.Figures)
 	if more := max(said.Omitted, f.Count-len(r.Findings)); more > 0 { // that it has not told
-		f.Omitted, f.Unlisted = f.Omitted+more, f.Unlisted+more
+		f.Omitted, f.Unlisted, f.Lacks = f.Omitted+more, f.Unlisted+more, nil
 	}
 	return f, nil
 }

@@ -83,9 +83,24 @@ type IntelFacts struct {
 	Old       []string           `json:"old,omitempty"`       // catalogues that were old
 	Unchecked *int               `json:"unchecked,omitempty"` // CVEs that could not be asked for; nil when a command does not say
 	Omitted   int                `json:"omitted,omitempty"`
-	Findings  []findings.Finding `json:"findings"` // those of vuln, with what is known of them
+	Lacks     *exploitation      `json:"omitted_figures,omitempty"` // what is known of CVEs that findings do not have; nil when a command does not say
+	Findings  []findings.Finding `json:"findings"`                  // those of vuln, with what is known of them
 
 	said Figures // what a command says of its own figures
+}
+
+// exploitation is what intelligence knows of some CVEs.
+type exploitation struct {
+	KEV  bool    `json:"kev"`
+	EPSS float64 `json:"epss"`
+}
+
+// Lack notes what is known of a CVE that Findings do not have.
+func (f *IntelFacts) Lack(kev bool, epss float64) {
+	if f.Lacks == nil {
+		f.Lacks = &exploitation{}
+	}
+	f.Lacks.KEV, f.Lacks.EPSS = f.Lacks.KEV || kev, max(f.Lacks.EPSS, epss)
 }
 
 // ReadIntelFacts reads what the step intel says, which a command may have written.
@@ -106,6 +121,7 @@ func ReadIntelFacts(facts json.RawMessage) (f IntelFacts, err error) {
 	err = cmp.Or(
 		err, toldError(facts), m.member("kev_date", &f.KEVDate, "text"), m.member("epss_id", &f.EPSSID, "text"), m.member("epss_date", &f.EPSSDate, "text"),
 		m.member("old", &f.Old, texts), m.member("unchecked", &f.Unchecked, "a whole number"),
+		m.member("omitted_figures", &f.Lacks, "an object"),
 	)
 	switch list := m["findings"]; {
 	case err != nil:

@@ -12,13 +12,16 @@ import (
 // Reference names a finding that the steps vuln and intel have recorded, so that assess need not repeat it.
 type Reference struct {
 	ID string `json:"id"`
-	At int    `json:"at"` // its place in Evidence.Findings, from 0
+	At int    `json:"at"` // its place in the Findings of EvidenceOf, from 0
 }
 
 // worst refers to the most severe findings, as many as most.
 func (e Evidence) worst(most int) []Reference {
 	refs := []Reference{}
 	for at, f := range e.Findings[:min(len(e.Findings), most)] {
+		if e.places != nil {
+			at = e.places[at]
+		}
 		refs = append(refs, Reference{f.ID, at})
 	}
 	return refs

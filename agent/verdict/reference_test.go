@@ -30,7 +30,7 @@ func assessed(t *testing.T, condition string, all ...findings.Finding) client.Ti
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := Decide(c, e, "")
+	out, err := Decide(c, e, nil, "")
 	if err != nil {
 		t.Fatal(err)
 	}

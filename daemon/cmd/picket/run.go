@@ -210,6 +210,7 @@ func runAssets(c *cli.Context, config agent.Config, list assets.List, task strin
 	}
 	if err == nil {
 		out.summary(counts)
+		out.unused(a.UnusedAccepted())
 	}
 	switch err = agentError(err); {
 	case err != nil:

@@ -11,14 +11,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coreos/go-systemd/v22/journal"
+
 	"github.com/picketd/picket/agent"
 	"github.com/picketd/picket/agent/plain"
+	"github.com/picketd/picket/agent/verdict"
 )
 
 const (
 	mostRisks   = 100 // hosts at high risk that are listed at the end; each was shown before, too
 	mostReasons = 20  // of failures
 	mostNames   = 3   // assets beside a reason
+	mostUnused  = 20  // accepted risks
 	mostColumns = 240 // of a line: what failed stands whole where it was shown first
 )
 
@@ -53,6 +57,15 @@ func (l *runLists) add(r agent.Result) {
 	case agent.Held:
 		l.left.add(r)
 	}
+}
+
+// unused names the accepted risks that met no finding of the assets that this run assessed.
+func (o *runOutput) unused(risks []string, assets int) {
+	if len(risks) == 0 {
+		return
+	}
+	fmt.Fprintf(o.errs, "%spicket: %s met no finding of the %s that this run assessed: %s\n", priority(journal.PriWarning),
+		plain.Count(len(risks), "accepted risk", "accepted risks"), plain.Count(assets, "asset", "assets"), clean(verdict.BriefList(risks, mostUnused)))
 }
 
 // varies is what differs in a reason from asset to asset, beside their names: lines, processes, how often, when.

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package accept
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/picketd/picket/agent/assets"
+	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/agent/strict"
+)
+
+// List is what has been accepted, as the files say it.
+type List struct {
+	rules  []rule
+	byName map[string][]int // the rules of a vulnerability, by its names in capitals
+	files  []file
+}
+
+type file struct{ path, digest string }
+
+// rule is one acceptance, or one statement of VEX about one product.
+type rule struct {
+	id      string
+	names   []string // of the vulnerability: its id and aliases
+	meets   func(subject, findings.Finding) bool
+	accepts bool
+	vex     bool
+	until   string    // the last day, as it is told
+	over    time.Time // when it has ended; zero: never
+	made    time.Time // of VEX
+	by      string
+	reason  string
+
+	file, number int    // which file, and which entry of it, or product of a statement
+	source       string // the same for people
+	about        string // of VEX, the product
+}
+
+// subject is an asset whose findings are looked at.
+type subject struct {
+	name string
+	addr netip.Addr // its host, where that is an address
+}
+
+func subjectOf(asset string) subject {
+	s := subject{name: assets.Canonical(asset)}
+	s.addr, _ = netip.ParseAddr(findings.HostOf(asset))
+	return s
+}
+
+// maxRules bounds what all files say together.
+const maxRules = 200_000
+
+// Open reads files of accepted risks, and OpenVEX documents. Its error is a strict.Error with a line for each thing that is wrong.
+func Open(accepted, vex []string) (*List, error) {
+	l := &List{byName: map[string][]int{}}
+	var wrong strict.Error
+	for i, path := range append(accepted[:len(accepted):len(accepted)], vex...) {
+		doc, err := read(path)
+		if err != nil {
+			wrong = append(wrong, fmt.Sprintf("cannot read %s: %v", path, err))
+			continue
+		}
+		readRules := readEntries
+		if i >= len(accepted) {
+			readRules = readVEX
+		}
+		rules, err := readRules(path, doc)
+		if bad, ok := errors.AsType[strict.Error](err); ok {
+			wrong = append(wrong, bad...)
+			continue
+		}
+		digest := sha256.Sum256(doc)
+		l.files = append(l.files, file{path, hex.EncodeToString(digest[:16])})
+		for _, r := range rules {
+			r.file = len(l.files) - 1
+			for _, name := range r.names {
+				l.byName[strings.ToUpper(name)] = append(l.byName[strings.ToUpper(name)], len(l.rules))
+			}
+			l.rules = append(l.rules, r)
+		}
+	}
+	if len(l.rules) > maxRules {
+		wrong = append(wrong, fmt.Sprintf("%d entries and products of statements are more than %d: give fewer files", len(l.rules), maxRules))
+	}
+	if len(wrong) > 0 {
+		return nil, wrong
+	}
+	return l, nil
+}
+
+func read(path string) ([]byte, error) {
+	f, err := findings.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	doc, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(doc) > maxFile {
+		err = fmt.Errorf("it has more than %d MiB", maxFile>>20)
+	}
+	return doc, err
+}
+
+// met are the rules that meet a finding, in the order of the files.
+func (l *List) met(s subject, f findings.Finding) (met []int) {
+	seen := map[int]bool{}
+	for _, name := range append([]string{f.ID}, f.Aliases...) {
+		for _, n := range l.byName[strings.ToUpper(name)] {
+			if !seen[n] && l.rules[n].meets(s, f) {
+				met = append(met, n)
+			}
+			seen[n] = true
+		}
+	}
+	return met
+}
+
+// choose returns which of the rules that meet a finding decides about it, -1 for none, and whether it accepts it or is over.
+func (l *List) choose(met []int, now time.Time) (chosen int, accepts bool) {
+	entry, statement, ended := -1, -1, -1
+	for _, n := range met {
+		switch r := l.rules[n]; {
+		case r.vex:
+			if statement < 0 || cmp.Or(r.made.Compare(l.rules[statement].made), cmp.Compare(n, statement)) > 0 {
+				statement = n
+			}
+		case now.Before(r.over):
+			if entry < 0 || n < entry {
+				entry = n
+			}
+		case ended < 0 || r.over.After(l.rules[ended].over):
+			ended = n
+		}
+	}
+	switch {
+	case entry >= 0:
+		return entry, true
+	case statement >= 0 && l.rules[statement].accepts:
+		return statement, true
+	}
+	return ended, false
+}
