@@ -33,7 +33,9 @@
 //	                                        in the line of progress and at the end, which is 69 when it left something undone
 //	the daemon stands still                 a call is given up after 10 s and repeated; no asset is begun beyond --give-up
 //	the task or a flag is refused           the run ends with that one error, since every asset would get it
-//	a catalogue's file changes              it is read again; while it cannot be read, the one before is used
+//	a catalogue changes, or a file of       it is read again; while it cannot be read, the one before is used
+//	accepted risks
+//	an accepted risk met nothing            named at the end of the run, of the assets that this one assessed
 //	nobody reads the output, or it is full  no work waits: lines of the log are left out and counted, results are kept; a second
 //	                                        signal ends the run all the same
 //	this process is killed                  its commands die with it (PDEATHSIG), its locks are freed at once, others resume
@@ -68,7 +70,8 @@
 // What a command says of its own figures (kev, kev_ids, epss, max_cvss, count …) counts where it is graver; what is none is an
 // error. Every CVE is asked for, that of a finding that is not listed too (omitted_cves). A condition that looks at the findings
 // one by one is not decided over a list that was cut, and one that looks at kev or epss not while CVEs could not be asked for
-// (unchecked), unless what is missing could change nothing.
+// (unchecked), unless what is missing could change nothing. What is accepted does not count, as far as listed findings explain the
+// figures (verdict.Evidence.Without); it is recorded with the decision, and all that comes after reads it there.
 //
 // A report in a file is used when it is whole, not older than the ticket (or max_age), and of this asset where its format names
 // one. Without an end of its own, as nuclei's lines, it must have been left alone for a while, and must not be empty.
@@ -77,5 +80,6 @@
 // compared are all Redis'.
 //
 // The package has more than 3,000 lines and stays in one piece: a step, its job and the run over a list read the same options, and hand
-// the same result on. What can be said without them is in the packages below it: lease, verdict, findings, reach, supervise, assets.
+// the same result on. What can be said without them is in the packages below it: lease, verdict, findings, reach, supervise, assets,
+// accept.
 package agent

@@ -59,9 +59,9 @@ func (l *runLists) add(r agent.Result) {
 	}
 }
 
-// unused names the accepted risks that met no finding of the assets that this run assessed.
+// unused names the accepted risks that met no finding of the assets that this run assessed, if it went over a list.
 func (o *runOutput) unused(risks []string, assets int) {
-	if len(risks) == 0 {
+	if o.single || len(risks) == 0 {
 		return
 	}
 	fmt.Fprintf(o.errs, "%spicket: %s met no finding of the %s that this run assessed: %s\n", priority(journal.PriWarning),
