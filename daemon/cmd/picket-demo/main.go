@@ -4,6 +4,8 @@
 // Command picket-demo shows with real processes what Picket is for: one asset from claim to notification, and a frozen writer
 // that is refused. It needs the command picket and the example agents, and nothing else: Redis is embedded.
 //
+// On a terminal it ends with the address of pages over what the story left, and stays until it is interrupted.
+//
 // All processes that it starts end with it, however it ends, and its files are removed.
 package main
 
@@ -14,7 +16,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"syscall"
 
@@ -33,14 +34,10 @@ func main() {
 	interrupted := ctx.Err() != nil
 	stop()
 	switch {
-	case interrupted:
+	case err != nil && interrupted:
 		os.Exit(128 + int(syscall.SIGINT))
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "picket-demo:", err)
-		os.Exit(1)
-	case term.IsTerminal(int(os.Stdout.Fd())):
-		fmt.Print("\nNow it is your turn. Ctrl-C ends it.\n\n")
-		fmt.Fprintln(os.Stderr, "picket-demo:", dev(*picket))
 		os.Exit(1)
 	}
 }
@@ -53,14 +50,8 @@ func demo(ctx context.Context, picket, agent, examples string) (err error) {
 	defer func() { err = errors.Join(err, s.clear()) }()
 	defer catch(&err)
 	tell(ctx, s, agent, examples)
-	return nil
-}
-
-// dev becomes a daemon to try things out with.
-func dev(picket string) error {
-	path, err := filepath.Abs(picket)
-	if err != nil {
-		return err
+	if term.IsTerminal(int(os.Stdout.Fd())) {
+		s.show(ctx)
 	}
-	return syscall.Exec(path, []string{"picket", "dev"}, os.Environ())
+	return nil
 }

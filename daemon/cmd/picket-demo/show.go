@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os/exec"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -90,4 +91,17 @@ func (s *stage) history(ctx context.Context, host, asset, task string) {
 		})
 	}
 	columnsOf(rows)
+}
+
+// show serves pages over what the story left, and waits until it is interrupted.
+func (s *stage) show(ctx context.Context) {
+	heading("3. Now it is your turn")
+	pages := s.start("picket ui", exec.Command(s.picket, "ui", "--socket", s.socket("scan-02")))
+	pages.says(ctx, "\n")
+	say("All of this is still there. Open its pages in a browser; db-01 has the frozen writer's minute:")
+	fmt.Println("    " + strings.TrimSpace(pages.said.String()))
+	say("Or look from another terminal:")
+	fmt.Printf("    export PICKET_SOCKET=%s\n    %s ticket history db-01 w48\n", s.socket("scan-02"), s.picket)
+	say("Ctrl-C ends it, and removes all.")
+	<-ctx.Done()
 }

@@ -202,11 +202,18 @@ func runDev(ctx context.Context, dev daemon.Dev, out io.Writer) (err error) {
 		return err
 	}
 	dev.PrintBanner(out)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	served := make(chan error, 1)
+	go func() {
+		served <- servePages(ctx, dev.Config.Socket.Path, "127.0.0.1:0", false, "Or open the pages in a browser: ", out)
+	}()
 	select {
-	case <-ctx.Done():
-		return nil
+	case err := <-served:
+		return err
 	case <-redis.ended:
-		return errors.New("the embedded Redis has ended")
+		cancel()
+		return errors.Join(errors.New("the embedded Redis has ended"), <-served)
 	}
 }
 

@@ -4,10 +4,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/picketd/picket/sockapi/client"
 	"github.com/picketd/picket/ui"
 )
 
@@ -22,15 +25,20 @@ func uiCommand() *cli.Command {
 			&cli.StringFlag{Name: "listen", Usage: "an `ADDRESS:PORT` of loopback; port 0 is any that is free", Value: "127.0.0.1:0"},
 			&cli.BoolFlag{Name: "read-only", Usage: "only look: nothing can be decided, by whomever"}),
 		Action: func(c *cli.Context) error {
-			listener, err := ui.Listen(c.String("listen"))
-			if err != nil {
-				return exitf(exitUsage, "%v", err)
-			}
-			server := ui.New(ui.Config{Client: connect(c), ReadOnly: c.Bool("read-only")})
-			fmt.Fprintln(c.App.Writer, server.Address(listener.Addr()))
 			ctx, stop := untilSignal(c.Context)
 			defer stop()
-			return server.Serve(ctx, listener)
+			return servePages(ctx, c.String("socket"), c.String("listen"), c.Bool("read-only"), "", c.App.Writer)
 		},
 	}
+}
+
+// servePages prints the address of the pages behind some words, and serves them until ctx is done.
+func servePages(ctx context.Context, socket, listen string, readOnly bool, words string, out io.Writer) error {
+	listener, err := ui.Listen(listen)
+	if err != nil {
+		return exitf(exitUsage, "%v", err)
+	}
+	server := ui.New(ui.Config{Client: client.New(socket, client.WithPatience(patience)), ReadOnly: readOnly})
+	fmt.Fprintln(out, words+server.Address(listener.Addr()))
+	return server.Serve(ctx, listener)
 }
