@@ -75,6 +75,31 @@ func testNames(t *testing.T) map[string]bool {
 	return names
 }
 
+// TestSetUpsOfRedisNameTheirTests: each cell of the table of set-ups has a test, and each test that docs/redis.md names exists.
+func TestSetUpsOfRedisNameTheirTests(t *testing.T) {
+	t.Parallel()
+	page, tests := string(read(t, "docs/redis.md")), testNames(t)
+	for _, m := range namedTest.FindAllStringSubmatch(page, -1) {
+		if !tests[m[1]] {
+			t.Errorf("docs/redis.md names the test %s, which there is not", m[1])
+		}
+	}
+	_, table, _ := strings.Cut(page, "| set-up |")
+	table, _, found := strings.Cut(table, "\n\n")
+	rows := strings.Split(table, "\n")
+	if !found || len(rows) < 5 {
+		t.Fatal("docs/redis.md has no table of set-ups")
+	}
+	for _, row := range rows[2:] {
+		cells := strings.Split(strings.Trim(row, "|"), "|")
+		for _, cell := range cells[1:] {
+			if !namedTest.MatchString(cell) {
+				t.Errorf("docs/redis.md: no test holds%s(%s)", cell, strings.TrimSpace(cells[0]))
+			}
+		}
+	}
+}
+
 // TestPagesForHackersNameWhatThereIs: files, and the tests that complain; and they are short.
 func TestPagesForHackersNameWhatThereIs(t *testing.T) {
 	t.Parallel()

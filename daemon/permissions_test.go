@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/picketd/picket/agent/strict"
 	"github.com/picketd/picket/engine/redistest"
@@ -142,5 +143,45 @@ func TestADaemonSaysWhatRedisDenies(t *testing.T) {
 	}
 	if left := s.Client().Exists(t.Context(), "picket:"+probe).Val(); left != 0 {
 		t.Error("the probe is left in Redis")
+	}
+}
+
+// TestTheLeastUserOfASentinelIsEnough: to find the master, to follow a failover, and to tell how the Sentinels do. Without what it takes to
+// find the master, the error names the command.
+func TestTheLeastUserOfASentinelIsEnough(t *testing.T) {
+	t.Parallel()
+	set := redistest.StartStillSentinel(t, redistest.Least(t)...)
+	rules := redistest.LeastSentinelRules(t)
+	setUser(t, set.Sentinel, redistest.LeastUser, rules)
+	password := write(t, "password", redistest.LeastPassword)
+	c := DefaultConfig()
+	c.Redis = RedisConfig{
+		Mode: Sentinel, Addrs: set.Addrs(), Master: set.MasterName, Prefix: "picket",
+		Username: redistest.LeastUser, PasswordFile: password, Sentinel: RedisLogin{redistest.LeastUser, password},
+	}
+	rdb, err := c.Redis.client(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rdb.Close() })
+	within := func(what string, holds func() bool) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("not within a minute: %s", what)
+			}
+		}
+	}
+	write := func() bool { return rdb.Set(t.Context(), "picket:x", "1", 0).Err() == nil }
+	within("a write", write)
+	if s := c.Redis.askSentinel(t.Context(), set.Addrs()[0]); s.Error != "" || s.Master != set.Master.Addr() {
+		t.Errorf("the Sentinel says %+v", s)
+	}
+	set.Failover()
+	within("a write after a failover", write)
+
+	setUser(t, set.Sentinel, redistest.LeastUser, slices.DeleteFunc(rules, func(r string) bool { return r == "+sentinel|get-master-addr-by-name" }))
+	if checks, _, _, _ := c.Examine(t.Context()); checks[0].OK || !strings.Contains(checks[0].Error, "NOPERM") {
+		t.Errorf("it says %+v", checks[0])
 	}
 }

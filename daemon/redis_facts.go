@@ -19,7 +19,7 @@ import (
 
 // facts asks Redis how it is set up and how it does, for status and doctor. What does not answer, or is forbidden, is missing.
 func (r RedisConfig) facts(ctx context.Context, rdb redis.UniversalClient) client.RedisStatus {
-	s := client.RedisStatus{Mode: r.Mode, Versions: []string{}, Servers: []client.RedisServer{}, Sentinels: []client.RedisSentinel{}}
+	s := client.RedisStatus{Mode: r.Mode, WaitReplicas: r.WaitReplicas, Versions: []string{}, Servers: []client.RedisServer{}, Sentinels: []client.RedisSentinel{}}
 	var mu sync.Mutex
 	_, _ = eachMaster(ctx, rdb, func(ctx context.Context, c *redis.Client) (string, error) {
 		m, version, err := masterFacts(ctx, c)

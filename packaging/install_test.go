@@ -38,7 +38,7 @@ func TestInstallLaysOutBelowDestdir(t *testing.T) {
 	for path, mode := range map[string]os.FileMode{
 		"opt/picket/bin/picket": 0o755, "opt/picket/share/man/man1/picket.1": 0o644, "opt/picket/share/man/man5/picket.toml.5.gz": 0o644,
 		"opt/picket/lib/sysusers.d/picket.conf": 0o644, "opt/picket/lib/systemd/system/picketd.socket": 0o644,
-		"opt/picket/share/bash-completion/completions/picket": 0o644, "opt/picket/share/doc/picket/examples/redis.acl": 0o644, "etc/picket/agent.toml": 0o644, "etc/picket/credentials": 0o700,
+		"opt/picket/share/bash-completion/completions/picket": 0o644, "opt/picket/share/doc/picket/examples/redis.acl": 0o644, "opt/picket/share/doc/picket/examples/sentinel.acl": 0o644, "etc/picket/agent.toml": 0o644, "etc/picket/credentials": 0o700,
 	} {
 		info, err := os.Stat(filepath.Join(root, path))
 		if err != nil {

@@ -121,7 +121,11 @@ func (v *visit) redisReplicas(r client.RedisStatus) {
 				v.warn("redis_replicas", "give it one, on another machine", "%s has none: nothing takes over for it", m.Addr)
 			}
 		}
+		inStep := 0
 		for _, one := range m.Replicas {
+			if one.State == "online" {
+				inStep++
+			}
 			switch {
 			case one.State != "online":
 				v.wrong("redis_replicas", "its log says why it is not in step", "%s of %s is not in step: %s", one.Addr, m.Addr, one.State)
@@ -130,6 +134,10 @@ func (v *visit) redisReplicas(r client.RedisStatus) {
 			default:
 				v.ok("redis_replicas", "%s of %s is %s behind", one.Addr, m.Addr, size(one.Behind))
 			}
+		}
+		if inStep < r.WaitReplicas {
+			v.wrong("redis_replicas", "start its replicas, or lower redis.wait_replicas",
+				"%s has %d in step, and a grant waits for %d (redis.wait_replicas)", m.Addr, inStep, r.WaitReplicas)
 		}
 	}
 }

@@ -122,9 +122,13 @@ func TestDoctorJudgesWhatRedisTells(t *testing.T) {
 		level  string
 		says   string
 	}{
-		"slow":     {one(client.RedisServer{Addr: "a", RoundTripUSec: 150_000}), "redis_latency", Warning, "150ms"},
-		"filling":  {one(client.RedisServer{MemoryUsed: 85, MemoryMost: 100}), "redis_memory", Warning, "15 bytes left of 100 bytes"},
-		"silent":   {one(client.RedisServer{Replicas: []client.RedisReplica{{Addr: "r", State: "online", LagS: 11}}}), "redis_replicas", Wrong, "not heard of for 11 s"},
+		"slow":    {one(client.RedisServer{Addr: "a", RoundTripUSec: 150_000}), "redis_latency", Warning, "150ms"},
+		"filling": {one(client.RedisServer{MemoryUsed: 85, MemoryMost: 100}), "redis_memory", Warning, "15 bytes left of 100 bytes"},
+		"silent":  {one(client.RedisServer{Replicas: []client.RedisReplica{{Addr: "r", State: "online", LagS: 11}}}), "redis_replicas", Wrong, "not heard of for 11 s"},
+		"few": {
+			client.RedisStatus{WaitReplicas: 1, Servers: []client.RedisServer{{Addr: "a", Replicas: []client.RedisReplica{{State: "wait_bgsave"}}}}},
+			"redis_replicas", Wrong, "a has 0 in step, and a grant waits for 1",
+		},
 		"copying":  {one(client.RedisServer{Replicas: []client.RedisReplica{{Addr: "r", State: "wait_bgsave"}}}), "redis_replicas", Wrong, "wait_bgsave"},
 		"disunity": {client.RedisStatus{Sentinels: []client.RedisSentinel{{Master: "a", Known: 3}, {Master: "b", Known: 3}}}, "redis_sentinels", Wrong, "do not agree"},
 		"unknown":  {client.RedisStatus{Sentinels: []client.RedisSentinel{{Error: "ERR No such master with that name"}}}, "redis_sentinels", Wrong, "none knows a master"},

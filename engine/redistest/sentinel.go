@@ -79,16 +79,29 @@ func startSentinelSet(t testing.TB, silent time.Duration, args []string) *Sentin
 	if user != "" {
 		args = slices.Concat(args, []string{"--masteruser", user})
 	}
-	s := &Sentinel{MasterName: "main", Master: Start(t, args...), silent: silent}
-	host, port, _ := strings.Cut(s.Master.Addr(), ":")
-	s.Replica = Start(t, slices.Concat(args, []string{"--replicaof", host, port})...)
+	master := Start(t, args...)
+	host, port, _ := strings.Cut(master.Addr(), ":")
+	return watch(t, silent, master, Start(t, slices.Concat(args, []string{"--replicaof", host, port})...))
+}
+
+// WatchStill puts a sentinel before a master and its replica that run, as StartStillSentinel has it.
+func WatchStill(t testing.TB, master, replica *Server) *Sentinel {
+	t.Helper()
+	return watch(t, stillness, master, replica)
+}
+
+func watch(t testing.TB, silent time.Duration, master, replica *Server) *Sentinel {
+	t.Helper()
+	s := &Sentinel{MasterName: "main", Master: master, Replica: replica, silent: silent}
+	user, password := credentials(master.args)
+	host, port, _ := strings.Cut(master.Addr(), ":")
 	s.Sentinel = startSentinel(t, s.MasterName, silent, host, port, user, password)
 
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
-	replica := redis.NewClient(s.Replica.Options())
-	defer replica.Close()
-	waitUntil(t, ctx, "the replica in step", func() bool { return linkIsUp(ctx, replica) })
+	s.Replica.with(func(r *redis.Client) {
+		waitUntil(t, ctx, "the replica in step", func() bool { return linkIsUp(ctx, r) })
+	})
 	sentinel := redis.NewSentinelClient(s.Sentinel.Options())
 	defer sentinel.Close()
 	waitUntil(t, ctx, "the replica known to the sentinel", func() bool {

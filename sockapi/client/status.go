@@ -80,6 +80,7 @@ type RedisStatus struct {
 	Replicas      int64    `json:"replicas" doc:"Connected to them."`
 	MemoryBytes   int64    `json:"memory_bytes" doc:"Of all masters; 0 when it is not to be known."`
 	MemoryLimit   int64    `json:"memory_limit_bytes" doc:"Of the masters, the sum; 0 when one has none."`
+	WaitReplicas  int      `json:"wait_replicas" doc:"Of the daemon's configuration: how many replicas a grant waits for."`
 
 	Servers   []RedisServer   `json:"servers" doc:"The masters that answered."`
 	Cluster   *RedisCluster   `json:"cluster" doc:"Null unless mode is cluster."`
