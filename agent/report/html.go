@@ -42,7 +42,7 @@ type sheet struct {
 	NewCritical int
 	ReasonList  []Reason
 	OtherReason int
-	Lists       []findingList
+	Tables      []Table
 	Machines    []assetCard
 	LeftAssets  int
 	Names       []nameList
@@ -58,26 +58,6 @@ type severityCount struct {
 	Percent  float64
 }
 
-// findingList is a table of findings.
-type findingList struct {
-	ID, Title, Intro string
-	Count            int
-	Rows, Folded     []findingRow
-	Left             int
-	Last             string // heading of the last column, "" for none
-}
-
-// findingRow is a line of it.
-type findingRow struct {
-	Finding
-	Place    string
-	Packages string
-	Fixes    string
-	Where    string
-	Assets   int
-	Last     string
-}
-
 // nameList is a list of assets.
 type nameList struct {
 	ID, Title string
@@ -89,7 +69,7 @@ type nameList struct {
 // assetCard is an asset with what is gravest on it.
 type assetCard struct {
 	Standing
-	Rows []findingRow
+	Rows []TableRow
 	Left int
 }
 
@@ -127,22 +107,12 @@ func (r *Report) sheet() sheet {
 	}
 	s.OtherReason += r.Reasons.Other
 
-	intro := "Not there in " + r.Previous + "."
-	if r.Previous == "" {
-		intro = "This is the first report: all findings are new."
-	}
-	s.Lists = []findingList{
-		groupList("new", "New", intro, r.New.Count, r.Groups, true, 0),
-		list("changed", "Changed", "Still there, and not what they were.", "Was", r.Changed, Finding.Difference),
-		list("fixed", "Fixed", "Scanned again, and not found any more.", "", r.Fixed, func(Finding) string { return "" }),
-		groupList("open", "All that is open, by finding", "", r.openCount(), r.Groups, false, r.LeftGroups),
-		list("accepted", "Accepted", "Known, and not counted.", "Accepted", r.Accepted, Finding.whyAccepted),
-	}
+	s.Tables = r.Tables(mostFolded)
 	shown := r.Assets.First(mostShown * 4)
 	for _, one := range shown {
 		card := assetCard{Standing: one, Left: one.Open - len(one.Worst)}
 		for _, f := range one.Worst {
-			card.Rows = append(card.Rows, rowOf(f, ""))
+			card.Rows = append(card.Rows, TableRow{Finding: f, Packages: f.Package, Fixes: f.FixedIn, Assets: 1})
 		}
 		s.Machines = append(s.Machines, card)
 	}
@@ -157,62 +127,13 @@ func (r *Report) sheet() sheet {
 	return s
 }
 
-// openCount is how many findings are open and listed.
-func (r *Report) openCount() (n int) {
-	for _, one := range r.BySeverity {
-		n += one
-	}
-	return n
-}
-
 func assetList(id, title string, s Section[string]) nameList {
 	names := s.First(mostFolded)
 	return nameList{id, title, names, s.Count, s.Count - len(names)}
 }
 
-func list(id, title, intro, last string, s Section[Finding], said func(Finding) string) findingList {
-	l := findingList{ID: id, Title: title, Intro: intro, Count: s.Count, Last: last}
-	rows, left := []findingRow{}, s.Left()
-	for _, one := range together(s.Head, said) {
-		if len(rows) == mostFolded {
-			left += one.Places
-			continue
-		}
-		row := rowOf(one.Finding, one.Said)
-		row.Where, row.Assets = someOf(one.Assets, one.On), one.On
-		if one.Places > 1 {
-			row.Place = ""
-		}
-		rows = append(rows, row)
-	}
-	return l.filled(rows, left)
-}
+// Shown are the rows that a page shows at once.
+func (t Table) Shown() []TableRow { return t.Rows[:min(mostShown, len(t.Rows))] }
 
-func rowOf(f Finding, last string) findingRow {
-	return findingRow{Finding: f, Place: f.Location, Packages: f.Package, Fixes: f.FixedIn, Where: f.Asset, Assets: 1, Last: last}
-}
-
-func groupList(id, title, intro string, count int, groups []Group, onlyNew bool, left int) findingList {
-	l := findingList{ID: id, Title: title, Intro: intro, Count: count}
-	var rows []findingRow
-	for _, g := range groups {
-		row := findingRow{Finding: g.Finding, Packages: strings.Join(g.Packages, ", "), Fixes: strings.Join(g.FixedIns, ", "), Where: g.Where(), Assets: g.On}
-		if onlyNew {
-			row.Where, row.Assets = someOf(g.New, g.NewOn), g.NewOn
-		}
-		switch {
-		case row.Assets == 0:
-		case len(rows) < mostFolded:
-			rows = append(rows, row)
-		default:
-			left++
-		}
-	}
-	return l.filled(rows, left)
-}
-
-func (l findingList) filled(rows []findingRow, left int) findingList {
-	shown := min(mostShown, len(rows))
-	l.Rows, l.Folded, l.Left = rows[:shown], rows[shown:], left
-	return l
-}
+// Folded are the rows that a page folds.
+func (t Table) Folded() []TableRow { return t.Rows[len(t.Shown()):] }

@@ -22,7 +22,7 @@ func (r *Report) Markdown(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	f := r.facts(mostInMarkdown)
 	fmt.Fprintf(b, "# %s\n\n%s\n", escaped(f.Title()), escaped(r.At.UTC().Format(verdict.TimeForm)))
-	for _, line := range f.head() {
+	for _, line := range f.Head() {
 		fmt.Fprintf(b, "\n%s\n", escaped(line))
 	}
 	table := func(title string, count, left int, columns []string, rows [][]string) {
@@ -43,44 +43,39 @@ func (r *Report) Markdown(w io.Writer) error {
 		}
 		return rows
 	}
-	var failed, notScanned, groups [][]string
+	var failed, notScanned [][]string
 	for _, reason := range f.Reasons {
 		failed = append(failed, []string{fmt.Sprint(reason.Count), escaped(reason.Text), escaped(reason.Names())})
 	}
 	for _, one := range f.NotScanned {
 		notScanned = append(notScanned, []string{code(one.Asset), escaped(one.Why)})
 	}
-	for _, g := range f.Groups {
-		groups = append(groups, []string{severityCell(g.Severity, g.CVSS, g.KEV), linked(g.ID, g.URL), escaped(g.Title), code(g.Package), escaped(g.FixedIn), escaped(someOf(g.Assets, g.On))})
-	}
-	columns := []string{"Severity", "Finding", "Title", "Package", "Fixed in", "Asset"}
 	table("Failed", f.Counts.Failed, r.Reasons.groups()-len(failed), []string{"Assets", "Reason", "For example"}, failed)
 	table("Newly at high risk", r.NewlyHigh.Count, f.Omitted[SectionNewlyHigh], []string{"Asset"}, assets(f.NewlyHigh))
-	table("New", r.New.Count, r.newGroups()-len(groups), columns, groups)
-	table("Changed", r.Changed.Count, f.Omitted[SectionChanged], append(columns, "Was"), findingRows(f.Changed, Finding.Difference))
-	table("Fixed", r.Fixed.Count, f.Omitted[SectionFixed], columns, findingRows(f.Fixed, nil))
+	for _, t := range r.Tables(mostInMarkdown) {
+		columns := []string{"Severity", "Finding", "Title", "Package", "Fixed in", "Assets"}
+		if t.Last != "" {
+			columns = append(columns, t.Last)
+		}
+		table(t.Title, t.Count, t.Left, columns, findingRows(t))
+	}
 	table("No longer at high risk", r.NoLongerHigh.Count, f.Omitted[SectionNoLongerHigh], []string{"Asset"}, assets(f.NoLongerHigh))
 	table("Not reachable any more", r.Unreached.Count, f.Omitted[SectionUnreached], []string{"Asset"}, assets(f.Unreached))
 	table("Not scanned", r.NotScanned.Count, f.Omitted[SectionNotScanned], []string{"Asset", "Why"}, notScanned)
-	table("Accepted", r.Accepted.Count, f.Omitted[SectionAccepted], append(columns, "Reason"), findingRows(f.Accepted, Finding.whyAccepted))
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("cannot write the report: %w", err)
 	}
 	return nil
 }
 
-// findingRows are findings, those together of which the same is said in the last column; without one where said is nil.
-func findingRows(list []Finding, said func(Finding) string) (rows [][]string) {
-	last := said
-	if said == nil {
-		last = func(Finding) string { return "" }
-	}
-	for _, one := range together(list, last) {
-		row := []string{
-			severityCell(one.Severity, one.CVSS, one.KEV), linked(one.ID, one.URL), escaped(one.Title), code(one.Package), escaped(one.FixedIn),
-			escaped(someOf(one.Assets, one.On)),
+func findingRows(t Table) (rows [][]string) {
+	for _, one := range t.Rows {
+		where := escaped(one.Where)
+		if one.Assets > 1 {
+			where = fmt.Sprintf("%d: %s", one.Assets, where)
 		}
-		if said != nil {
+		row := []string{severityCell(one.Severity, one.CVSS, one.KEV), linked(one.ID, one.URL), escaped(one.Title), code(one.Packages), escaped(one.Fixes), where}
+		if t.Last != "" {
 			row = append(row, escaped(one.Said))
 		}
 		rows = append(rows, row)

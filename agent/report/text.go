@@ -107,7 +107,7 @@ func (f Facts) Text(most int) string {
 
 // filled has the first lines of each part, as many as shown says.
 func (f Facts) filled(parts []part, shown []int) string {
-	lines, cut := f.head(), false
+	lines, cut := f.Head(), false
 	for i, p := range parts {
 		if p.all == 0 {
 			continue
@@ -132,8 +132,8 @@ func (f Facts) filled(parts []part, shown []int) string {
 	return strings.Join(lines, "\n")
 }
 
-// head says how much was looked at, and what is to be known before the rest is read.
-func (f Facts) head() []string {
+// Head says how much was looked at, and what is to be known before the rest is read.
+func (f Facts) Head() []string {
 	c := f.Counts
 	lines := []string{fmt.Sprintf("%s: %d online, %d offline, %d failed, %d not scanned. %d at high risk, %s open, %d accepted.",
 		plain.Count(c.Assets, "asset", "assets"), c.Online, c.Offline, c.Failed, c.NotScanned, c.HighRisk,
@@ -184,29 +184,29 @@ func (f Facts) reasonLines() (lines []string) {
 
 func (f Facts) newLines() (lines []string) {
 	for _, g := range f.Groups {
-		lines = append(lines, brief(Finding{ID: g.ID, Severity: g.Severity, CVSS: g.CVSS, KEV: g.KEV, Title: g.Title, Package: g.Package, FixedIn: g.FixedIn}, onAssets(g.Assets, g.On)))
+		lines = append(lines, brief(Finding{ID: g.ID, Severity: g.Severity, CVSS: g.CVSS, KEV: g.KEV, Title: g.Title, Package: g.Package, FixedIn: g.FixedIn}, onAssets(someOf(g.Assets, g.On), g.On)))
 	}
 	return lines
 }
 
 // lines are findings, those together of which the same is to be said.
 func lines(list []Finding) (lines []string) {
-	for _, one := range together(list, Finding.Difference) {
-		said := brief(one.Finding, onAssets(one.Assets, one.On))
-		if one.Said != "" {
-			said += " (" + one.Said + ")"
+	for _, row := range together(list, Finding.Difference) {
+		line := brief(row.Finding, onAssets(row.Where, row.Assets))
+		if row.Said != "" {
+			line += " (" + row.Said + ")"
 		}
-		lines = append(lines, said)
+		lines = append(lines, line)
 	}
 	return lines
 }
 
-// onAssets names some of so many assets, with their number where there are several.
-func onAssets(names []string, all int) string {
+// onAssets says how many assets stand behind some names, where there are several.
+func onAssets(names string, all int) string {
 	if all > 1 {
-		return fmt.Sprintf("on %d assets: %s", all, someOf(names, all))
+		return fmt.Sprintf("on %d assets: %s", all, names)
 	}
-	return someOf(names, all)
+	return names
 }
 
 func (f Facts) notScannedLines() (lines []string) {
