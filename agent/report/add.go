@@ -92,9 +92,11 @@ func (r *Report) asset(a Asset, now, base standing) (err error) {
 	}
 	if now.offline {
 		c.Offline++
-		if !standingOf(a.Last).offline {
-			c.Unreached++
-			list(&r.Unreached, SectionUnreached)
+		c.Unreached++
+		if a.Last != nil && standingOf(a.Last).offline {
+			list(&r.StillUnreached, SectionUnreached)
+		} else {
+			list(&r.NewlyUnreached, SectionUnreached)
 		}
 	}
 	if now.failed != "" {
@@ -133,7 +135,7 @@ func (r *Report) compare(a Asset, now, base standing) (err error) {
 		f, isNew := newFinding(a.Name, found), false
 		if k := pairs[i]; k >= 0 {
 			f.Was = changes(found, base.list[k])
-			f.was("accepted", now.marks[i], base.marks[k])
+			f.wasAccepted(now.marks[i], base.marks[k])
 		}
 		switch {
 		case now.marks[i] != nil:
@@ -201,13 +203,16 @@ func taken(pairs []int, base int) []bool {
 	return all
 }
 
-// was notes under a name how a finding was accepted before, where that is otherwise now.
-func (f *Finding) was(name string, now, before *Acceptance) {
+// wasAccepted notes that a finding was accepted before and is not now, or the other way round.
+func (f *Finding) wasAccepted(now, before *Acceptance) {
 	if (now == nil) == (before == nil) {
 		return
 	}
 	if f.Was == nil {
 		f.Was = map[string]any{}
 	}
-	f.Was[name] = before != nil
+	f.Was["accepted"] = before != nil
+	if before != nil && before.Until != "" {
+		f.Was["until"] = before.Until
+	}
 }

@@ -132,8 +132,8 @@ func TestCounts(t *testing.T) {
 		},
 		"offline again, compared with an older scan": {
 			Asset{Name: "a", Now: offline("a", "w2"), Last: offline("a", "w1"), Base: scanned("a", "w0", false, high)},
-			Counts{Assets: 1, Offline: 1, Unknown: 1},
-			map[string]int{SectionUnknown: 1},
+			Counts{Assets: 1, Offline: 1, Unreached: 1, Unknown: 1},
+			map[string]int{SectionUnreached: 1, SectionUnknown: 1},
 		},
 		"back online, compared with an older scan": {
 			Asset{Name: "a", Now: scanned("a", "w2", false, low), Last: offline("a", "w1"), Base: scanned("a", "w0", false, high)},
@@ -257,5 +257,17 @@ func TestGroupsCountAssets(t *testing.T) {
 	r, _ := made(t, "w1", all...)
 	if g := r.Groups[0]; len(r.Groups) != 1 || g.On != 14 || g.NewOn != 10 || g.New[0] != "web-04" || g.Where() != "web-00, web-01, web-02 and 11 more" {
 		t.Errorf("got %+v", r.Groups)
+	}
+}
+
+// TestNewsOfWhatIsOffline: who was offline before is listed, and no news.
+func TestNewsOfWhatIsOffline(t *testing.T) {
+	t.Parallel()
+	for last, news := range map[*client.Ticket]bool{offline("a", "w1"): false, scanned("a", "w1", false): true, nil: true} {
+		r, _ := made(t, "w1", Asset{Name: "a", Now: offline("a", "w2"), Last: last})
+		f, err := r.Facts(1 << 20)
+		if err != nil || f.News() != news || len(f.Unreached) != 1 || f.Counts.Unreached != 1 {
+			t.Errorf("news %v, %+v (%v), want %v", f.News(), f.Unreached, err, news)
+		}
 	}
 }

@@ -10,7 +10,7 @@
 //	offline        its step online says so, and nothing failed
 //	failed         its ticket is FAILED, or a failure is recorded and nothing was decided; with the step and its error
 //	not scanned    it has no ticket, or was not settled when the report was made, or is in the list no more
-//	unreached      it is offline, and was not in the report before
+//	unreached      it is offline; newly, if it was not in the report before
 //	high risk      it was assessed as such: true, false, or not known
 //
 // # What has become of a finding

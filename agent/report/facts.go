@@ -6,6 +6,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/picketd/picket/agent/plain"
@@ -31,11 +32,12 @@ type Facts struct {
 	Unreached    []string     `json:"unreached"`
 	NotScanned   []NotScanned `json:"not_scanned"`
 
-	Omitted       map[string]int `json:"omitted"` // by section, how many there was no room for
-	Groups        []NewGroup     `json:"new_groups"`
-	NewBySeverity map[string]int `json:"new_by_severity"`
-	Graver        int            `json:"graver"`  // of those that changed, how many are more severe, or exploited now
-	Reasons       []Reason       `json:"reasons"` // why assets failed, the most frequent first
+	NewlyUnreached int            `json:"newly_unreached"` // the first of unreached, which were not offline in the report before
+	Omitted        map[string]int `json:"omitted"`         // by section, how many there was no room for
+	Groups         []NewGroup     `json:"new_groups"`
+	NewBySeverity  map[string]int `json:"new_by_severity"`
+	Graver         int            `json:"graver"`  // of those that changed, how many are more severe, or exploited now
+	Reasons        []Reason       `json:"reasons"` // why assets failed, the most frequent first
 }
 
 // NewGroup is a finding that is new on some assets.
@@ -71,11 +73,12 @@ func (r *Report) Facts(room int) (Facts, error) {
 
 // facts have the first n of each section.
 func (r *Report) facts(n int) Facts {
+	unreached := slices.Concat(r.NewlyUnreached.First(n), r.StillUnreached.First(n))
 	f := Facts{
 		List: r.List, Task: r.Task, Previous: r.previous(), At: r.At, Notes: r.Notes[:min(n, len(r.Notes))], Counts: r.Counts,
 		New: r.New.First(n), Fixed: r.Fixed.First(n), Changed: r.Changed.First(n), Accepted: r.Accepted.First(n),
 		NewlyHigh: r.NewlyHigh.First(n), NoLongerHigh: r.NoLongerHigh.First(n),
-		Failed: r.Failed.First(n), Unreached: r.Unreached.First(n), NotScanned: r.NotScanned.First(n),
+		Failed: r.Failed.First(n), Unreached: unreached[:min(n, len(unreached))], NewlyUnreached: r.NewlyUnreached.Count, NotScanned: r.NotScanned.First(n),
 		Omitted: map[string]int{}, Groups: []NewGroup{}, NewBySeverity: r.NewBySeverity, Graver: r.Graver, Reasons: r.Reasons.Sorted(),
 	}
 	f.Reasons = f.Reasons[:min(n, len(f.Reasons))]
@@ -91,7 +94,7 @@ func (r *Report) facts(n int) Facts {
 		SectionNew: r.New.Count - len(f.New), SectionFixed: r.Fixed.Count - len(f.Fixed),
 		SectionChanged: r.Changed.Count - len(f.Changed), SectionAccepted: r.Accepted.Count - len(f.Accepted),
 		SectionNewlyHigh: r.NewlyHigh.Count - len(f.NewlyHigh), SectionNoLongerHigh: r.NoLongerHigh.Count - len(f.NoLongerHigh),
-		SectionFailed: r.Failed.Count - len(f.Failed), SectionUnreached: r.Unreached.Count - len(f.Unreached),
+		SectionFailed: r.Failed.Count - len(f.Failed), SectionUnreached: r.Counts.Unreached - len(f.Unreached),
 		SectionNotScanned: r.NotScanned.Count - len(f.NotScanned),
 	} {
 		if left > 0 {

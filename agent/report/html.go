@@ -5,7 +5,9 @@ package report
 
 import (
 	"bufio"
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
@@ -19,11 +21,20 @@ import (
 //go:embed report.html
 var pageText string
 
+// Policy is the content policy of the page: its own style, and nothing else. Who serves the page sends it, too.
+func Policy() string {
+	_, style, _ := strings.Cut(pageText, "<style>")
+	style, _, _ = strings.Cut(style, "</style>")
+	sum := sha256.Sum256([]byte(style))
+	return fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'none'", base64.StdEncoding.EncodeToString(sum[:]))
+}
+
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
-	"score": score,
-	"count": plain.Count,
-	"join":  func(all []string) string { return strings.Join(all, ", ") },
-	"n":     func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) },
+	"policy": Policy,
+	"score":  score,
+	"count":  plain.Count,
+	"join":   func(all []string) string { return strings.Join(all, ", ") },
+	"n":      func(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) },
 }).Parse(pageText))
 
 // How much of each section a page shows at once, and folded below that.
@@ -55,7 +66,7 @@ type sheet struct {
 type severityCount struct {
 	Severity string
 	Count    int
-	Percent  float64
+	X, Width float64 // of 100
 }
 
 // nameList is a list of assets.
@@ -91,13 +102,15 @@ func (r *Report) sheet() sheet {
 		Report: r, At: r.At.UTC().Format(verdict.TimeForm), Nothing: r.facts(0).nothingScanned(), Plots: r.plots(),
 		NewCritical: r.NewBySeverity["critical"], Open: r.Counts.Findings - r.Counts.Accepted,
 	}
-	listed := 0
+	listed, x := 0, 0.0
 	for _, n := range r.BySeverity {
 		listed += n
 	}
 	for _, severity := range []string{"critical", "high", "medium", "unknown", "low", "info"} {
 		if n := r.BySeverity[severity]; n > 0 {
-			s.Severities = append(s.Severities, severityCount{severity, n, 100 * float64(n) / float64(listed)})
+			width := 100 * float64(n) / float64(listed)
+			s.Severities = append(s.Severities, severityCount{severity, n, x, width})
+			x += width
 		}
 	}
 	all := r.Reasons.Sorted()
@@ -120,7 +133,8 @@ func (r *Report) sheet() sheet {
 	s.Names = []nameList{
 		assetList("high", "Newly at high risk", r.NewlyHigh),
 		assetList("nothigh", "No longer at high risk", r.NoLongerHigh),
-		assetList("unreached", "Not reachable any more", r.Unreached),
+		assetList("newly_unreached", "No longer reachable", r.NewlyUnreached),
+		assetList("unreached", "Not reachable, as before", r.StillUnreached),
 	}
 	s.NotScanned = r.NotScanned.First(mostFolded)
 	s.LeftUnseen = r.NotScanned.Count - len(s.NotScanned)

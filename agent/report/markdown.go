@@ -60,7 +60,7 @@ func (r *Report) Markdown(w io.Writer) error {
 		table(t.Title, t.Count, t.Left, columns, findingRows(t))
 	}
 	table("No longer at high risk", r.NoLongerHigh.Count, f.Omitted[SectionNoLongerHigh], []string{"Asset"}, assets(f.NoLongerHigh))
-	table("Not reachable any more", r.Unreached.Count, f.Omitted[SectionUnreached], []string{"Asset"}, assets(f.Unreached))
+	table("Not reachable", r.Counts.Unreached, f.Omitted[SectionUnreached], []string{"Asset"}, assets(f.Unreached))
 	table("Not scanned", r.NotScanned.Count, f.Omitted[SectionNotScanned], []string{"Asset", "Why"}, notScanned)
 	if err := b.Flush(); err != nil {
 		return fmt.Errorf("cannot write the report: %w", err)

@@ -171,9 +171,9 @@ func TestHTMLIsHarmless(t *testing.T) {
 		text := rendered(t, h, all)["html"]
 		known := map[string]string{
 			"html": "lang", "head": "", "meta": "charset name content http-equiv", "title": "", "style": "", "body": "", "main": "", "header": "", "footer": "",
-			"h1": "", "h2": "id", "p": "class role", "div": "class role aria-label", "span": "class", "b": "", "i": "class style", "a": "href rel", "code": "",
+			"h1": "", "h2": "id", "p": "class role", "div": "class role aria-label", "span": "class", "b": "", "i": "class", "a": "href rel", "code": "",
 			"ul": "class", "li": "", "table": "class", "thead": "", "tbody": "", "tr": "", "th": "", "td": "class data-l", "details": "class", "summary": "",
-			"figure": "class", "figcaption": "", "svg": "viewBox role aria-label", "rect": "class x y width height rx", "line": "x1 x2 y1 y2",
+			"figure": "class", "figcaption": "", "svg": "class viewBox preserveAspectRatio role aria-label", "rect": "class x y width height rx", "line": "x1 x2 y1 y2",
 		}
 		d := xml.NewDecoder(strings.NewReader(text))
 		d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity

@@ -92,7 +92,8 @@ type Report struct {
 	New, Fixed, Changed, Accepted Section[Finding]
 	NewlyHigh, NoLongerHigh       Section[string]
 	Failed                        Section[Failure]
-	Unreached                     Section[string]
+	NewlyUnreached                Section[string] // was not offline in the report before
+	StillUnreached                Section[string]
 	NotScanned                    Section[NotScanned]
 	Assets                        Section[Standing]
 	Groups                        []Group        // of what is open
@@ -125,7 +126,7 @@ func New(h Header, rows ...func(Row) error) *Maker {
 	for _, s := range []*Section[Finding]{&r.New, &r.Fixed, &r.Changed, &r.Accepted} {
 		s.most, s.order = mostHead, bySeverity
 	}
-	for _, s := range []*Section[string]{&r.NewlyHigh, &r.NoLongerHigh, &r.Unreached} {
+	for _, s := range []*Section[string]{&r.NewlyHigh, &r.NoLongerHigh, &r.NewlyUnreached, &r.StillUnreached} {
 		s.most, s.order = mostHead, strings.Compare
 	}
 	r.Failed.most, r.Failed.order = mostHead, func(a, b Failure) int { return strings.Compare(a.Asset, b.Asset) }
@@ -150,7 +151,7 @@ func (m *Maker) Report() *Report {
 	for _, s := range []*Section[Finding]{&r.New, &r.Fixed, &r.Changed, &r.Accepted} {
 		s.cut()
 	}
-	for _, s := range []*Section[string]{&r.NewlyHigh, &r.NoLongerHigh, &r.Unreached} {
+	for _, s := range []*Section[string]{&r.NewlyHigh, &r.NoLongerHigh, &r.NewlyUnreached, &r.StillUnreached} {
 		s.cut()
 	}
 	r.Failed.cut()

@@ -13,10 +13,10 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
-// News says whether something is new, fixed, more severe, failed or not reachable.
+// News says whether something is new, fixed, more severe, failed or no longer reachable.
 func (f Facts) News() bool {
 	c := f.Counts
-	return c.New+c.Fixed+c.Failed+c.Unreached+c.NotScanned+f.Graver+len(f.NewlyHigh)+len(f.NoLongerHigh) > 0
+	return c.New+c.Fixed+c.Failed+c.NotScanned+f.NewlyUnreached+f.Graver+len(f.NewlyHigh)+len(f.NoLongerHigh) > 0
 }
 
 // Severity is that of the message: that of the worst that is new; of failures at least medium, and high where nothing was scanned.
@@ -66,7 +66,7 @@ func (f Facts) Title() string {
 	say(f.Graver, "more severe")
 	say(c.Fixed, "fixed")
 	say(c.Failed, "failed")
-	say(c.Unreached, "not reachable")
+	say(f.NewlyUnreached, "no longer reachable")
 	say(c.NotScanned, "not scanned")
 	if len(said) == 0 {
 		said = append(said, "nothing has changed")
@@ -166,7 +166,7 @@ func (f Facts) parts() []part {
 		{fmt.Sprintf("Changed (%d)", count(len(f.Changed), SectionChanged)), lines(f.Changed), len(together(f.Changed, Finding.Difference)) + f.Omitted[SectionChanged]},
 		{fmt.Sprintf("Fixed (%d)", f.Counts.Fixed), lines(f.Fixed), len(together(f.Fixed, Finding.Difference)) + f.Omitted[SectionFixed]},
 		{fmt.Sprintf("No longer at high risk (%d)", gone), f.NoLongerHigh, gone},
-		{fmt.Sprintf("Not reachable any more (%d)", f.Counts.Unreached), f.Unreached, f.Counts.Unreached},
+		{fmt.Sprintf("Not reachable (%d, of which %d newly)", f.Counts.Unreached, f.NewlyUnreached), f.Unreached, f.Counts.Unreached},
 		{fmt.Sprintf("Not scanned (%d)", f.Counts.NotScanned), f.notScannedLines(), f.Counts.NotScanned},
 	}
 	if f.nothingScanned() {
@@ -246,8 +246,13 @@ func (f Finding) Difference() string {
 	if f.Was["kev"] == false {
 		said = append(said, "exploited now")
 	}
-	if was, ok := f.Was["accepted"]; ok {
-		said = append(said, map[any]string{true: "was accepted", false: "accepted now"}[was])
+	switch until, ended := f.Was["until"]; {
+	case ended:
+		said = append(said, fmt.Sprintf("accepted until %v", until))
+	case f.Was["accepted"] == true:
+		said = append(said, "was accepted")
+	case f.Was["accepted"] == false:
+		said = append(said, "accepted now")
 	}
 	return strings.Join(said, ", ")
 }

@@ -132,7 +132,7 @@ func checkUsage(c *cli.Context) error {
 		if _, _, err := ticketArgs(c); err != nil {
 			return err
 		}
-	case !strings.HasPrefix(usage, "ASSET "):
+	case !strings.HasPrefix(usage, "ASSET ") && !strings.Contains(usage, "["):
 		if err := takes(c, len(strings.Fields(usage))); err != nil {
 			return err
 		}

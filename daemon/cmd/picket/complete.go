@@ -16,6 +16,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/picketd/picket/agent/assets"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -76,6 +77,10 @@ func complete(app *cli.App, words []string, out io.Writer) {
 			}
 		}
 	case here != nil:
+		if here.Name == "report" {
+			k.print(out, k.ofReport())
+			return
+		}
 		if usage := strings.FieldsFunc(here.ArgsUsage, func(r rune) bool { return strings.ContainsRune(" []", r) }); len(k.args) < len(usage) {
 			k.print(out, usage[len(k.args)])
 		}
@@ -124,6 +129,18 @@ func (k completer) print(out io.Writer, what string) {
 	}
 }
 
+// ofReport is what the next word of picket report stands for. The assets of reports are their names with a prefix.
+func (k completer) ofReport() string {
+	switch len(k.args) {
+	case 0:
+		return "REPORT"
+	case 1:
+		k.args[0] = assets.ReportPrefix + k.args[0]
+		return "TASK"
+	}
+	return ""
+}
+
 func (k completer) names(ctx context.Context, c *client.Client, what string) (names []string) {
 	switch what {
 	case "ASSET", "TASK":
@@ -140,6 +157,11 @@ func (k completer) names(ctx context.Context, c *client.Client, what string) (na
 		list, _ := c.Tickets(ctx, q)
 		for _, t := range list.Tickets {
 			names = append(names, map[string]string{"ASSET": t.Asset, "TASK": t.Task}[what])
+		}
+	case "REPORT":
+		list, _ := c.Tickets(ctx, client.TicketQuery{Asset: assets.ReportPrefix + "*", Limit: 1000})
+		for _, t := range list.Tickets {
+			names = append(names, strings.TrimPrefix(t.Asset, assets.ReportPrefix))
 		}
 	case "CHANNEL":
 		status, _ := c.Status(ctx)

@@ -86,8 +86,8 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// report prints an error for people, or as the daemon's problem for programs.
-func report(w io.Writer, err error) {
+// printError prints an error for people, or as the daemon's problem for programs.
+func printError(w io.Writer, err error) {
 	if err == nil || err.Error() == "" {
 		return
 	}

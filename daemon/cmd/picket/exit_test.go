@@ -130,7 +130,7 @@ func TestReport(t *testing.T) {
 		{&jsonError{problem}, `{"title":"","status":423,"detail":"held by\u001b[31m another","code":"LOCK_HELD"}` + "\n"},
 	} {
 		var b strings.Builder
-		if report(&b, c.err); b.String() != c.want {
+		if printError(&b, c.err); b.String() != c.want {
 			t.Errorf("%v is reported as %q, want %q", c.err, b.String(), c.want)
 		}
 	}

@@ -31,7 +31,7 @@ func picketMain(args []string, in io.Reader, out, errs io.Writer) int {
 	if err == nil {
 		err = app.Run(args)
 	}
-	report(errs, err)
+	printError(errs, err)
 	return exitCode(err)
 }
 
@@ -46,7 +46,7 @@ func newApp() *cli.App {
 		ExitErrHandler:            func(*cli.Context, error) {}, // or urfave exits by itself
 		Commands: []*cli.Command{
 			daemonCommand(), devCommand(), embeddedRedisCommand(),
-			runCommand(), execCommand(), doneCommand(), stepCommand(), notifyCommand(), failCommand(), finishCommand(), heartbeatCommand(),
+			runCommand(), reportCommand(), execCommand(), doneCommand(), stepCommand(), notifyCommand(), failCommand(), finishCommand(), heartbeatCommand(),
 			ticketCommand(), taskCommand(), claimCommand(), lockCommand(), hostCommand(), outboxCommand(), channelCommand(), auditCommand(), statusCommand(), doctorCommand(), uiCommand(),
 			versionCommand(), completionCommand(), manCommand(),
 		},

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -46,20 +47,33 @@ func printJSON(w io.Writer, v any) error {
 	if err != nil {
 		return fmt.Errorf("cannot write the answer as JSON: %w", err)
 	}
-	b = append(b, '\n')
+	_, err = forTerminal(w).Write(append(b, '\n'))
+	return err
+}
+
+// forTerminal is w, or if that is a terminal, a writer on it of whose text nothing steers it: such characters are written as \uXXXX.
+// A character that two calls to Write share stays as it is.
+func forTerminal(w io.Writer) io.Writer {
 	if !isTerminal(w) {
-		_, err := w.Write(b)
-		return err
+		return w
 	}
-	for r := range strings.SplitSeq(string(b), "") {
+	return terminalWriter{w}
+}
+
+type terminalWriter struct{ io.Writer }
+
+func (t terminalWriter) Write(p []byte) (int, error) {
+	var b bytes.Buffer
+	for r := range strings.SplitSeq(string(p), "") {
 		if c, _ := utf8.DecodeRuneInString(r); c != '\n' && c < 0x10000 && !unicode.IsGraphic(c) {
 			r = fmt.Sprintf(`\u%04x`, c)
 		}
-		if _, err := io.WriteString(w, r); err != nil {
-			return err
-		}
+		b.WriteString(r)
 	}
-	return nil
+	if _, err := t.Writer.Write(b.Bytes()); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // answer prints v as JSON if that was asked for, else calls people; nothing where err is the call's.

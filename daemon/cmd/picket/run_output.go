@@ -169,7 +169,7 @@ func (o *runOutput) end(err error, stopping, ended <-chan struct{}) error {
 	if o.c.Bool("json") && err != nil {
 		err = &jsonError{err}
 	}
-	report(o.errs, err)
+	printError(o.errs, err)
 	o.log.Drain(func() time.Duration {
 		if o.log == o.results {
 			return patience()

@@ -74,18 +74,16 @@ func counted(t *testing.T, cl *client.Client, names []string, task, before strin
 	for _, name := range names {
 		c.Assets++
 		state, now, ticket := found(task, name)
-		was, old := "", map[string]bool(nil)
+		var old map[string]bool
 		if before != "" {
-			was, old, _ = found(before, name)
+			_, old, _ = found(before, name)
 		}
 		switch {
 		case state == "ASSET_ONLINE":
 			c.Online++
 		case state == "ASSET_OFFLINE":
 			c.Offline++
-			if was != "ASSET_OFFLINE" {
-				c.Unreached++
-			}
+			c.Unreached++
 		}
 		if ticket.Failure != nil {
 			c.Failed++

@@ -31,7 +31,7 @@ func (t *table) note(text string) {
 var proseColumns = map[string]bool{"SUMMARY": true}
 
 // wrappedColumns are the headings of last columns that go on below, word by word: what is wrong is read to its end.
-var wrappedColumns = map[string]bool{"FOUND": true, "ERROR": true, "MESSAGE": true}
+var wrappedColumns = map[string]bool{"FOUND": true, "ERROR": true, "MESSAGE": true, "WHERE": true}
 
 const (
 	leastProse = 10 // columns of the terminal: the narrowest that prose is made

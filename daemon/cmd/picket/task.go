@@ -12,8 +12,8 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/picketd/picket/agent"
 	"github.com/picketd/picket/agent/plain"
+	"github.com/picketd/picket/agent/report"
 	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -197,11 +197,11 @@ func printTask(c *cli.Context, w io.Writer, r taskReport) {
 		now.row(one.Asset, one.State, one.Host, clock(one.Since))
 	}
 	section(w, now)
-	var why reasons
+	var why report.Reasons
 	for _, one := range r.Failed {
-		why.add(agent.Result{Asset: one.Asset, Error: one.Error})
+		why.Add(one.Asset, one.Error)
 	}
-	for _, line := range why.lines("failed") {
+	for _, line := range reasonLines(why, "failed") {
 		fmt.Fprintln(w, clean(line))
 	}
 }

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/picketd/picket/agent/report"
+)
+
+// mostReported is how many rows of a section a terminal shows.
+const mostReported = 20
+
+// printReport shows the head of each section. What is open as before is not repeated: --csv lists it.
+func printReport(w io.Writer, r *report.Report) error {
+	f, err := r.Facts(1 << 20)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(w, clean(f.Title()))
+	for _, line := range f.Head() {
+		fmt.Fprintln(w, clean(line))
+	}
+	failed := table{{"FAILED", "ASSETS", "ERROR"}}
+	for _, reason := range f.Reasons[:min(mostReported, len(f.Reasons))] {
+		failed.row(strconv.Itoa(reason.Count), reason.Names(), reason.Text)
+	}
+	failed.left(r, len(f.Reasons)-mostReported)
+	section(w, failed)
+	names(w, r, "NEWLY AT HIGH RISK", f.NewlyHigh, r.NewlyHigh.Count)
+	for _, t := range r.Tables(mostReported) {
+		heading := map[string]string{
+			report.SectionNew: "NEW", report.SectionChanged: "CHANGED", report.SectionFixed: "FIXED", report.SectionAccepted: "ACCEPTED",
+		}[t.Section]
+		if heading == "" {
+			continue
+		}
+		rows := table{{heading, "SEVERITY", "CVSS", "PACKAGE", "FIXED IN", "ASSETS", "WHERE"}}
+		for _, row := range t.Rows {
+			severity := row.Severity
+			if row.KEV {
+				severity += ", exploited"
+			}
+			score := ""
+			if row.CVSS > 0 {
+				score = strconv.FormatFloat(row.CVSS, 'g', -1, 64)
+			}
+			rows.row(row.ID, severity, score, row.Packages, row.Fixes, strconv.Itoa(row.Assets), row.Where)
+			rows.note(row.Title)
+			rows.note(row.Said)
+		}
+		rows.left(r, t.Left)
+		section(w, rows)
+	}
+	names(w, r, "NO LONGER AT HIGH RISK", f.NoLongerHigh, r.NoLongerHigh.Count)
+	names(w, r, "NO LONGER REACHABLE", r.NewlyUnreached.First(mostReported), r.NewlyUnreached.Count)
+	names(w, r, "NOT REACHABLE, AS BEFORE", r.StillUnreached.First(mostReported), r.StillUnreached.Count)
+	missing := table{{"NOT SCANNED", "WHY"}}
+	for _, one := range f.NotScanned[:min(mostReported, len(f.NotScanned))] {
+		missing.row(one.Asset, one.Why)
+	}
+	missing.left(r, r.NotScanned.Count-mostReported)
+	section(w, missing)
+	return nil
+}
+
+// names lists assets under a heading.
+func names(w io.Writer, r *report.Report, heading string, list []string, all int) {
+	t := table{{heading}}
+	shown := list[:min(mostReported, len(list))]
+	for _, name := range shown {
+		t.row(name)
+	}
+	t.left(r, all-len(shown))
+	section(w, t)
+}
+
+// left says how much of a report is not shown, if any, and how to see it.
+func (t *table) left(r *report.Report, n int) {
+	if n > 0 {
+		t.row(fmt.Sprintf("and %d more: picket report %s %s --csv", n, r.List, r.Task))
+	}
+}
