@@ -147,7 +147,7 @@ func (r *Report) compare(a Asset, now, base standing) (err error) {
 		case pairs[i] >= 0 && f.Was == nil:
 			add(SectionOpen, nil, f)
 		case pairs[i] >= 0:
-			if rank(f.Severity) > rank(base.list[pairs[i]].Severity) || f.Was["kev"] == false {
+			if rank(f.Severity) > rank(base.list[pairs[i]].Severity) || f.Was["kev"] == false || f.Was["accepted"] == true {
 				r.Graver++
 			}
 			add(SectionChanged, &r.Changed, f)

@@ -271,3 +271,35 @@ func TestNewsOfWhatIsOffline(t *testing.T) {
 		}
 	}
 }
+
+// accepting is a ticket whose findings at these places were accepted when it was assessed.
+func accepting(t *client.Ticket, at string) *client.Ticket {
+	risk := `{"id":"CVE-2024-0001","at":"` + at + `","reason":"not reachable from outside","until":"2026-11-30","by":"security"}`
+	t.Steps[client.StepAssess] = client.Step{State: client.StateFinished, Facts: json.RawMessage(`{"condition":"kev","accepted":{"count":1,"at":"` + at + `","risks":[` + risk + `]}}`)}
+	return t
+}
+
+// TestAcceptedCountsAsAccepted: it is neither new nor open, stands there with its reason, and is told again when its time is over.
+func TestAcceptedCountsAsAccepted(t *testing.T) {
+	t.Parallel()
+	first, other := cve(1, "critical"), cve(2, "low")
+	was, now := accepting(scanned("a", "w1", false, first, other), "0"), scanned("a", "w2", true, first, other)
+	r, rows := made(t, "", Asset{Name: "a", Now: was})
+	if c := r.Counts; c.New != 1 || c.Accepted != 1 || c.Findings != 2 || rows[SectionAccepted] != 1 || len(r.Groups) != 1 || r.Assets.Head[0].Open != 1 {
+		t.Errorf("got %+v, rows %v", c, rows)
+	}
+	if got := r.Accepted.Head[0].whyAccepted(); got != "not reachable from outside, until 2026-11-30, by security" {
+		t.Errorf("got %q", got)
+	}
+	r, rows = made(t, "w1", Asset{Name: "a", Now: now, Base: was})
+	if c := r.Counts; c.New != 0 || c.Accepted != 0 || rows[SectionChanged] != 1 || r.Graver != 1 {
+		t.Errorf("got %+v, rows %v", c, rows)
+	}
+	if got := r.Changed.Head[0].Difference(); got != "accepted until 2026-11-30" {
+		t.Errorf("got %q", got)
+	}
+	r, rows = made(t, "w1", Asset{Name: "a", Now: was, Base: now})
+	if got := r.Accepted.Head[0].Difference(); rows[SectionAccepted] != 1 || rows[SectionFixed] != 0 || got != "accepted now" {
+		t.Errorf("got %q, rows %v", got, rows)
+	}
+}

@@ -36,7 +36,7 @@ type Facts struct {
 	Omitted        map[string]int `json:"omitted"`         // by section, how many there was no room for
 	Groups         []NewGroup     `json:"new_groups"`
 	NewBySeverity  map[string]int `json:"new_by_severity"`
-	Graver         int            `json:"graver"`  // of those that changed, how many are more severe, or exploited now
+	Graver         int            `json:"graver"`  // of those that changed, how many are more severe, exploited, or not accepted any more
 	Reasons        []Reason       `json:"reasons"` // why assets failed, the most frequent first
 }
 

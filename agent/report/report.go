@@ -100,7 +100,7 @@ type Report struct {
 	LeftGroups                    int            // findings that are in no group, because there are too many
 	Reasons                       Reasons        // why assets failed
 	BySeverity, NewBySeverity     map[string]int // of what is open and listed, and of what is new
-	Graver                        int            // of Changed, those that have become more severe, or are exploited now
+	Graver                        int            // of Changed, those that are more severe, exploited, or not accepted any more
 
 	rows   []func(Row) error
 	groups groups

@@ -63,6 +63,12 @@ func standingOf(t *client.Ticket) (s standing) {
 	}
 	s.scanned, s.list, s.count, s.left = true, e.Findings, max(e.Count, len(e.Findings)), e.Left()
 	s.marks = make([]*Acceptance, len(s.list))
+	accepted, _ := verdict.AcceptanceOf(*t)
+	for place, risk := range accepted {
+		if place < len(s.marks) {
+			s.marks[place] = &Acceptance{risk.Reason, risk.Until, risk.By}
+		}
+	}
 	return s
 }
 

@@ -31,7 +31,7 @@ func (f Facts) Severity() string {
 		raise(severity, n > 0 && severity != "unknown")
 	}
 	for _, one := range f.Changed {
-		raise(one.Severity, f.Graver > 0 && one.Was["severity"] != nil && one.Severity != "unknown")
+		raise(one.Severity, f.Graver > 0 && one.Severity != "unknown" && (one.Was["severity"] != nil || one.Was["kev"] == false || one.Was["accepted"] == true))
 	}
 	raise(client.SeverityHigh, len(f.NewlyHigh) > 0 || f.nothingScanned())
 	raise(client.SeverityMedium, f.Counts.Failed+f.Counts.NotScanned > 0)
