@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/picketd/picket/agent/accept"
 	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/agent/report"
 	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -145,6 +147,35 @@ func TestAFileOfAcceptedRisksIsReadAgain(t *testing.T) {
 		if count("CVE-2021-44228") != 0 || count("CVE-2022-1234") != 1 {
 			t.Errorf("after %s it is another", text)
 		}
+	}
+}
+
+// TestAReportNamesAcceptedRisksThatMetNothing on the whole list, whoever assessed its assets.
+func TestAReportNamesAcceptedRisksThatMetNothing(t *testing.T) {
+	t.Parallel()
+	config := fmt.Sprintf("[step.assess]\naccepted = [%q]\n", acceptedUntil(t, time.Now().Add(48*time.Hour)))
+	var met accept.Use
+	for id, want := range map[string]int{"": 0, "CVE-2020-0001": 1, "CVE-2021-44228": 0} {
+		j := jobOn(t, config, findings.Finding{ID: id})
+		if id != "" {
+			got, err := j.assess(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			j.ticket.Steps[client.StepAssess] = client.Step{State: got.State, Facts: got.Facts}
+		}
+		one := accept.Use{}
+		for _, u := range []*accept.Use{&one, &met} {
+			if err := noting(u, func(report.Asset) error { return nil })(report.Asset{Name: "web-01", Now: &j.ticket}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if notes := unusedNote(j.a.files.accepted.current(), &one); len(notes) != want || want > 0 && !strings.HasPrefix(notes[0], "1 accepted risk met no finding of the 1 asset that") {
+			t.Errorf("with %s the report says %q", id, notes)
+		}
+	}
+	if l, err := accept.Open([]string{acceptedUntil(t, time.Now().Add(48*time.Hour))}, nil); err != nil || unusedNote(l, &met) != nil {
+		t.Error("what one of two assets has met is named")
 	}
 }
 

@@ -151,12 +151,6 @@ func (c Config) open(log *slog.Logger) (*files, error) {
 	return f, err
 }
 
-// UnusedAccepted are the accepted risks that met no finding in this run, and how many assets were assessed with them at least. Over a
-// list that several hosts share, others may have met some.
-func (a *Agent) UnusedAccepted() (risks []string, assets int) {
-	return a.files.accepted.current().Unused(&a.used)
-}
-
 // LoadConfig reads a file: that path, else $PICKET_AGENT_CONFIG, else /etc/picket/agent.toml. Its error is an ErrConfig with a
 // line for each thing that is wrong.
 func LoadConfig(path string) (Config, error) {

@@ -170,3 +170,15 @@ func FuzzVEX(f *testing.F) {
 		}
 	})
 }
+
+// TestAStatementThatAcceptsNothingIsNotNamed although it meets nothing.
+func TestAStatementThatAcceptsNothingIsNotNamed(t *testing.T) {
+	t.Parallel()
+	l, err := Open(nil, []string{written(t, "vex.json", aDocument(early, aStatement("affected", `{"@id": "web-02"}`, ""), aStatement("fixed", `{"@id": "web-02"}, {"@id": "web-01"}`, "")))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if unused, _ := l.Unused(used(l, "web-01", "")); len(unused) != 1 || !strings.HasPrefix(unused[0], "CVE-2024-1234 in web-02 (") {
+		t.Errorf("unused are %q", unused)
+	}
+}

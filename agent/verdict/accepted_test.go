@@ -140,6 +140,8 @@ func TestAListThatWasCutIsNotMadeGood(t *testing.T) {
 		`{"kev": true, "kev_ids": ["CVE-2021-44228"], "unchecked": 0, "omitted_figures": {"kev": false, "epss": 0}}`: "no high risk",
 		`{"kev": true, "kev_ids": ["CVE-2021-44228"], "unchecked": 0, "omitted_figures": {"kev": true, "epss": 0}}`:  "high risk: kev",
 		`{"kev": true, "kev_ids": ["CVE-2021-44228"], "unchecked": 0}`:                                               "high risk: kev",
+		// It counts more than anybody lists.
+		`{"kev": true, "kev_ids": ["CVE-2021-44228"], "count": 5000, "unchecked": 0, "omitted_figures": {"kev": false, "epss": 0}}`: "high risk: kev",
 	} {
 		lacks := figuresOf(all[len(recorded.Findings):])
 		recorded.Lacks = &lacks
@@ -193,5 +195,24 @@ func TestAnOtherAcceptanceIsAnotherDigest(t *testing.T) {
 	a, b := e.Without(&Accepted{Count: 1, At: "0"}), e.Without(&Accepted{Count: 1, At: "1"})
 	if a.Digest == e.Digest || a.Digest == b.Digest || a.Has(e) || !e.Has(a) || a.Has(b) {
 		t.Errorf("%s, %s, %s", e.Digest, a.Digest, b.Digest)
+	}
+}
+
+// TestWhatAProgramCountsBesideALongListIsNotKnown: of its further findings only the number is.
+func TestWhatAProgramCountsBesideALongListIsNotKnown(t *testing.T) {
+	t.Parallel()
+	all := []string{`{"id": "CVE-2021-44228", "severity": "critical", "cvss": 10}`}
+	for i := range 4000 {
+		all = append(all, fmt.Sprintf(`{"id": "CVE-2020-%05d", "severity": "low", "title": %q}`, i, strings.Repeat("t", 90)))
+	}
+	for more, says := range map[string]string{"": "no high risk", `, "count": 5000`: "high risk: max_cvss >= 9 (max_cvss is 10)"} {
+		own, err := OwnVuln(Record{State: client.StateVulnCheckDone, Facts: json.RawMessage(`{"findings": [` + strings.Join(all, ", ") + `]` + more + `}`)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticket := client.Ticket{Steps: map[string]client.Step{client.StepVuln: {Facts: own.Facts}}}
+		if said := decided(t, ticket, "max_cvss >= 9", "CVE-2021-44228").Summary; !strings.HasPrefix(said, says) {
+			t.Errorf("with %q: %q, want %q", more, said, says)
+		}
 	}
 }
