@@ -31,7 +31,7 @@ type job struct {
 	log      *slog.Logger
 
 	recorded int  // steps
-	released bool // finish has ended the claim
+	released bool // a finish, or the last step, has ended the claim
 }
 
 // permanent is an error of a step that no retry mends.
@@ -83,6 +83,7 @@ func (j *job) record(step string, out verdict.Record) error {
 	err := j.follow(j.lease.Context(), func(ctx context.Context) (err error) {
 		r, err = j.a.client.Step(ctx, j.claim.ID, client.StepRequest{
 			Step: step, State: out.State, Facts: out.Facts, Summary: plain.Line(out.Summary, verdict.MaxSummary),
+			Finish: out.State == client.StateFinished,
 		})
 		return err
 	})
@@ -94,6 +95,7 @@ func (j *job) record(step string, out verdict.Record) error {
 	}
 	j.take(r.Ticket, r.Next)
 	j.recorded++
+	j.released = r.Ticket.State == client.StateFinished
 	return nil
 }
 

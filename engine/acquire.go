@@ -53,7 +53,7 @@ func (e *Engine) claim(ctx context.Context, r ClaimRequest) (ClaimResult, error)
 		return ClaimResult{}, err
 	}
 	c := &claim{
-		id: rand.Text(), nonce: rand.Text(), ticket: store.ID(r.Asset, r.Task), flow: flow,
+		id: rand.Text(), nonce: newNonce(), ticket: store.ID(r.Asset, r.Task), flow: flow,
 		uid: r.Peer.UID, owner: r.Peer.Owner(), account: r.Peer.Account(), caller: r.Peer.PID, heartbeat: r.Heartbeat, maxHold: r.MaxHold, process: process,
 		request: r.Request, status: Held, ended: make(chan struct{}), writes: store.NewTurnstile(),
 	}

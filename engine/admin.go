@@ -49,9 +49,12 @@ func (e *Engine) Force(ctx context.Context, id, by string) error {
 	return e.store.Force(ctx, c.ticket, c.writer(), by)
 }
 
+// newNonce is one of 80 bits: it stands on an asset's lock, grant and ticket, and must differ from that of every other grant of the asset.
+func newNonce() string { return rand.Text()[:16] }
+
 // nobody is the writer of a grant that no claim holds.
 func (e *Engine) nobody(a store.Asset, by string) store.Writer {
-	return store.Writer{Token: e.lookout.Highest(a), Nonce: rand.Text(), Agent: by}
+	return store.Writer{Token: e.lookout.Highest(a), Nonce: newNonce(), Agent: by}
 }
 
 // Reopen begins a new run of a ticket that is terminal, or damaged, in INIT. A claim that is still open on it is fenced off and told. Errors:

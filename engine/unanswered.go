@@ -29,19 +29,16 @@ func (e *Engine) endedByCall(ctx context.Context, c *claim) (bool, error) {
 	} else if err != nil {
 		return false, err
 	}
-	ended := slices.ContainsFunc(events, func(ev store.Event) bool {
-		return ev.Token == c.token && (ev.Event == "released" || ev.Event == "finished")
-	})
-	if ended {
-		by, err := e.store.FinishedBy(ctx, c.ticket)
-		if err != nil {
-			return false, err
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.finishing = c.finishing || by == c.nonce
+	by, err := e.store.FinishedBy(ctx, c.ticket) // by a step, too
+	if err != nil {
+		return false, err
 	}
-	return ended, nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.finishing = c.finishing || by == c.nonce
+	return by == c.nonce || slices.ContainsFunc(events, func(ev store.Event) bool {
+		return ev.Token == c.token && (ev.Event == "released" || ev.Event == "finished")
+	}), nil
 }
 
 // resolveEnd finds out what became of a claim that was lost while a call to end it had no answer: if that had landed, it was not

@@ -19,6 +19,7 @@ type StepRequest struct {
 	State   store.State
 	Facts   json.RawMessage // nil or a valid JSON object
 	Summary string
+	Finish  bool // the claim ends with it, which must lead to FINISHED
 }
 
 // WriteResult is a ticket after a write.
@@ -40,21 +41,39 @@ func (e *Engine) Step(ctx context.Context, id string, uid uint32, r StepRequest)
 	if err := c.flow.CheckStep(r.Step); err != nil {
 		return WriteResult{}, err
 	}
+	if r.Finish && r.State != store.Finished {
+		return WriteResult{}, &InvalidError{"finish", "is for a step that leads to " + string(store.Finished)}
+	}
 	if r.Facts == nil {
 		r.Facts = json.RawMessage("{}")
-	}
-	if err := e.weighClaim(ctx, c); err != nil {
-		return WriteResult{}, err
 	}
 	w, err := e.store.Step(c.flow, c.token, r.Step, r.State, r.Facts, r.Summary)
 	if err != nil {
 		return WriteResult{}, &InvalidError{"facts", "must be a JSON object"}
+	}
+	if r.Finish {
+		return e.stepAndFinish(ctx, c, r, w.AndFinish())
+	}
+	if err := e.weighClaim(ctx, c); err != nil {
+		return WriteResult{}, err
 	}
 	written, err := e.write(ctx, c, w)
 	if err != nil {
 		return WriteResult{}, err
 	}
 	return e.written(ctx, c, written, ErrStepConflict)
+}
+
+// stepAndFinish records the step with which a claim ends. One that was recorded before may not have ended it.
+func (e *Engine) stepAndFinish(ctx context.Context, c *claim, r StepRequest, w store.ClaimWrite) (WriteResult, error) {
+	result, err := e.endBy(ctx, c, w, ErrStepConflict)
+	if err == nil && result.Replayed && !c.isFinished() {
+		result.Ticket, err = e.finish(ctx, c, "")
+	}
+	if err == nil && result.Ticket.Steps[r.Step].State != r.State { // the claim was finished before, after another step
+		return WriteResult{}, c.lost()
+	}
+	return result, err
 }
 
 // FailureRequest records a failure.
@@ -95,50 +114,63 @@ func (e *Engine) Finish(ctx context.Context, id string, uid uint32, summary stri
 	if err != nil {
 		return store.Ticket{}, err
 	}
+	return e.finish(ctx, c, summary)
+}
+
+func (e *Engine) finish(ctx context.Context, c *claim, summary string) (store.Ticket, error) {
+	w, err := e.endBy(ctx, c, e.store.Finish(c.flow, summary), nil)
+	return w.Ticket, err
+}
+
+// endBy ends a claim by a write of its own: a finish, or the last step; conflict is what a Conflict means. On a claim that was finished
+// before it answers with the ticket. A step that is replayed has not ended the claim, as far as is known here.
+func (e *Engine) endBy(ctx context.Context, c *claim, w store.ClaimWrite, conflict error) (WriteResult, error) {
 	limited, cancel := e.bounded(ctx)
-	err = e.resolveEnd(limited, c)
+	err := e.resolveEnd(limited, c)
 	cancel()
 	if err != nil {
-		return store.Ticket{}, err
+		return WriteResult{}, err
 	}
 	if c.isFinished() {
 		return e.finishedBefore(ctx, c)
 	}
 	if err := e.weighClaim(ctx, c); err != nil {
-		return store.Ticket{}, err
+		return WriteResult{}, err
 	}
 	defer e.endCall(c)()
 	c.setFinishing(true)
-	written, err := e.write(ctx, c, e.store.Finish(c.flow, summary))
+	written, err := e.write(ctx, c, w)
 	if errors.Is(err, store.ErrUnavailable) {
 		e.noteUnanswered(c, err)
-		return store.Ticket{}, err
+		return WriteResult{}, err
 	}
-	var w WriteResult
+	var result WriteResult
 	if err == nil {
-		w, err = e.written(ctx, c, written, nil)
+		result, err = e.written(ctx, c, written, conflict)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		c.setFinishing(false)
 		if c.isFinished() { // an earlier call had, as was found out meanwhile
 			return e.finishedBefore(ctx, c)
 		}
-		return store.Ticket{}, err
+		return WriteResult{}, err
+	case !result.Replayed:
+		e.conclude(c, ReasonReleased)
+		result.Ticket.Holder = nil
 	}
-	e.conclude(c, ReasonReleased)
-	w.Ticket.Holder = nil
-	return w.Ticket, nil
+	return result, nil
 }
 
-// finishedBefore answers a finish as the one before that ended the claim.
-func (e *Engine) finishedBefore(ctx context.Context, c *claim) (store.Ticket, error) {
+// finishedBefore answers the end of a claim as the one before that ended it.
+func (e *Engine) finishedBefore(ctx context.Context, c *claim) (WriteResult, error) {
 	t, err := e.Ticket(ctx, c.ticket)
 	if err == nil {
 		told := c.event(audit.Replayed)
 		told.From, told.To = string(t.State), string(t.State)
 		e.store.Tell(ctx, told)
 	}
-	return t, err
+	return WriteResult{t, c.flow.Next(t.State), true}, err
 }
 
 // Release ends a claim and leaves the ticket as it is (NOTIFIED becomes FINISHED). On a claim that was released it succeeds. It

@@ -25,7 +25,7 @@ func postStep(c *call, _ noInput, b client.StepRequest) (answer, error) {
 		return answer{}, err
 	}
 	res, err := c.api.Engine.Step(c.request.Context(), c.id, c.peer.Owner(), engine.StepRequest{
-		Step: b.Step, State: store.State(b.State), Facts: facts, Summary: b.Summary,
+		Step: b.Step, State: store.State(b.State), Facts: facts, Summary: b.Summary, Finish: b.Finish,
 	})
 	return answer{status: http.StatusOK, body: &ticketBody{res.Ticket, &besideStep{wireNext(res.Next), res.Replayed}}}, mayHaveMeant(err, b.Step, b.State)
 }

@@ -138,7 +138,7 @@ func (w *redisWork) claim(ctx context.Context, asset, task string) (*held, map[s
 	if err := lock.LockContext(ctx); err != nil {
 		return nil, nil, err
 	}
-	fields, rest, err := w.call(ctx, w.mint, h, "", flow, client.StateInit, asset, keepGrants.Milliseconds())
+	fields, rest, err := w.call(ctx, w.mint, h, "", flow, client.StateInit, keepGrants.Milliseconds())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -176,7 +176,7 @@ func (w *redisWork) record(ctx context.Context, h *held, r client.StepRequest) (
 	}
 	h.steps["steps."+r.Step] = string(record)
 	fields, _, err := w.call(ctx, w.step, h, refusal("step", h.token), h.next(), r.Step, r.State, base64.RawURLEncoding.EncodeToString(digest[:]),
-		from[r.Step], anew, r.Summary, risk, []byte(r.Facts))
+		from[r.Step], anew, r.Summary, risk, "0", []byte(r.Facts))
 	return fields, err
 }
 

@@ -94,7 +94,7 @@ func (h *host) writeAgent(port int) (config string) {
 	return config
 }
 
-// bareRun does the calls that picket run does, with as much in them.
+// bareRun does the calls that picket run does, with as much in them: the last step finishes.
 func bareRun(ctx context.Context, crew []*client.Client, names []string) error {
 	var next atomic.Int64
 	work := make([]func() error, len(crew))
@@ -116,13 +116,14 @@ func threeSteps(ctx context.Context, c *client.Client, asset string) error {
 	if err != nil {
 		return err
 	}
+	last := steps[3]
+	last.Finish = true
 	for _, s := range []client.StepRequest{
-		steps[0], {Step: client.StepVuln, State: client.StateVulnCheckDone, Facts: json.RawMessage(`{"findings":[]}`)}, steps[3],
+		steps[0], {Step: client.StepVuln, State: client.StateVulnCheckDone, Facts: json.RawMessage(`{"findings":[]}`)}, last,
 	} {
 		if _, err := c.Step(ctx, r.Claim.ID, s); err != nil {
 			return err
 		}
 	}
-	_, err = c.Finish(ctx, r.Claim.ID, "")
-	return err
+	return nil
 }

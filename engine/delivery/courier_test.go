@@ -124,7 +124,7 @@ func TestASweepTakesNothingOfAnotherOwner(t *testing.T) {
 	c.config.Render = func(string, Message) ([]byte, error) { return []byte("b"), nil }
 	for owner, want := range map[string]int{"another": 0, c.box.ID(): 1} {
 		id := store.ID(store.Asset("of "+owner), "t")
-		ticket := raw.HSet(t.Context(), c.store.Keys.Ticket(id), "asset", string(id.Asset), "task", id.Task, "state", string(store.Notifying), "run", "1", "intent", "in",
+		ticket := raw.HSet(t.Context(), c.store.Keys.Ticket(id), "state", string(store.Notifying), "run", "1", "intent", "in",
 			"intents", "in", "owner", owner, "notification", `{}`, "delivery.ops", "pending", "type.ops", "webhook")
 		if err := errors.Join(ticket.Err(), c.store.AddHint(t.Context(), c.box.ID(), id.String()), c.Sweep(t.Context())); err != nil {
 			t.Fatal(err)
@@ -144,7 +144,7 @@ func TestASweepTellsANewRunNothingOfTheOld(t *testing.T) {
 	ref := outbox.Ref{Ticket: id.String(), ID: "old"}
 	sent := outbox.Outcome{Ref: ref, Asset: "a", Task: "t", Run: 1, Key: id.Key(1), Channel: "ops", Number: 1, Status: outbox.Sent, At: time.Now()}
 	key := c.store.Keys.Ticket(id)
-	ticket := raw.HSet(t.Context(), key, "asset", "a", "task", "t", "state", string(store.Notifying), "run", "2", "intent", "new", "intents", "new",
+	ticket := raw.HSet(t.Context(), key, "state", string(store.Notifying), "run", "2", "intent", "new", "intents", "new",
 		"owner", c.box.ID(), "delivery.ops", "pending", "type.ops", "webhook")
 	if err := errors.Join(c.box.Commit(ref), c.box.Record(sent, time.Now(), false), c.box.Recorded(ref, "ops"), ticket.Err()); err != nil {
 		t.Fatal(err)

@@ -76,7 +76,7 @@ func (s *Store) Outcome(ctx context.Context, o outbox.Outcome, d Daemon) (closed
 	id := TicketID{Asset(o.Asset), o.Task}
 	told := audit.Event{Kind: outcomeKind(o.Status), Channel: o.Channel, Reason: o.Error}
 	r, err := s.writeChannel(ctx, outcomeScript, id, told, tellOutcome, o.ID, o.Channel, d.ID, o.Number, o.Run,
-		string(o.Status), o.At.UnixMilli(), o.Error, flowOf(id.Asset).Name, string(flowOf(id.Asset).Initial), o.Asset, d.Run)
+		string(o.Status), o.At.UnixMilli(), o.Error, flowOf(id.Asset).Name, string(flowOf(id.Asset).Initial), d.Run)
 	return r.text(0) == "1", err
 }
 

@@ -47,13 +47,22 @@ func (s *Store) Step(flow *Flow, token int64, step string, to State, facts json.
 		return ClaimWrite{}, errors.New("facts are not a JSON object")
 	}
 	from := flow.from(step, to)
-	more := []any{step, string(to), factsDigest(to, facts), set(from), set(without(from, to)), summary, flow.risk(step, to, facts)}
+	more := []any{step, string(to), factsDigest(to, facts), set(from), set(without(from, to)), summary, flow.risk(step, to, facts), "0"}
 	if string(facts) != noFacts {
 		more = append(more, []byte(facts))
 	}
 	record := Record{Step: Step{to, summary, token, s.c.Host, time.Time{}, facts}} // the time is Redis'
 	return ClaimWrite{Refusal{Event: "step", Step: step, To: to}, stepScript, more, recordOf + step, record}, nil
 }
+
+// AndFinish has the claim end with a step that leads to FINISHED.
+func (w ClaimWrite) AndFinish() ClaimWrite {
+	w.more[stepFinish] = "1"
+	return w
+}
+
+// stepFinish is where among the arguments of a step it stands whether the claim ends with it.
+const stepFinish = 7
 
 // Fail records that a step failed; a final failure moves the ticket to FAILED: Illegal.
 func (s *Store) Fail(flow *Flow, step, why string, final bool) (ClaimWrite, error) {

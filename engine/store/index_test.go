@@ -40,7 +40,7 @@ func TestAListingHasWhatIsBeingIndexed(t *testing.T) {
 	c := redistest.Start(t).Client()
 	t.Cleanup(func() { _ = c.Close() })
 	s, id := over(t, c), ID("a", "t")
-	if err := c.HSet(t.Context(), s.Keys.Ticket(id), "asset", "a", "task", "t", "state", string(Init)).Err(); err != nil {
+	if err := c.HSet(t.Context(), s.Keys.Ticket(id), "state", string(Init)).Err(); err != nil {
 		t.Fatal(err)
 	}
 	hook := slow{make(chan struct{}), make(chan struct{}), new(sync.Once)}

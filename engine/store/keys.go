@@ -31,6 +31,14 @@ func (k Keys) Ticket(id TicketID) string { return k.asset(id.Asset, "ticket:"+id
 // Log is the key of a ticket's accepted writes.
 func (k Keys) Log(id TicketID) string { return k.asset(id.Asset, "log:"+id.Task) }
 
+// ticketAt is the ticket whose key this is, if it is one.
+func (k Keys) ticketAt(key string) (id TicketID, ok bool) {
+	enc, task, _ := strings.Cut(strings.TrimPrefix(key, k.Assets()), "}:ticket:")
+	a, err := DecodeEnc(enc)
+	id = TicketID{a, task}
+	return id, err == nil && k.Ticket(id) == key
+}
+
 // logOf is the key of the log of the ticket at a key.
 func logOf(ticket string) string {
 	asset, task, _ := strings.Cut(ticket, "}:ticket:")

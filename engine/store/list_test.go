@@ -18,7 +18,7 @@ import (
 // write makes a ticket that stands so, and has it indexed.
 func write(t *testing.T, c redis.UniversalClient, s *Store, id TicketID, is Stand) {
 	t.Helper()
-	fields := []any{"asset", string(id.Asset), "task", id.Task, "state", string(is.State), "run", 1, "revision", is.Revision, "updated_at", is.UpdatedAt.UnixMilli(), "created_at", is.UpdatedAt.UnixMilli()}
+	fields := []any{"state", string(is.State), "run", 1, "revision", is.Revision, "updated_at", is.UpdatedAt.UnixMilli(), "created_at", is.UpdatedAt.UnixMilli()}
 	if is.Failed {
 		fields = append(fields, "failure_step", "vuln")
 	}

@@ -22,7 +22,7 @@ type Minted struct {
 // Mint makes the grant of a claim whose lock was just taken, with a token above by.Token, and the ticket, if it is new.
 func (s *Store) Mint(ctx context.Context, id TicketID, by Writer, flow *Flow) (Minted, error) {
 	r, err := s.write(ctx, mintScript, id, by, "", audit.Event{Kind: audit.Claimed}, tellMint,
-		flow.Name, string(flow.Initial), string(id.Asset), s.c.KeepGrants.Milliseconds())
+		flow.Name, string(flow.Initial), s.c.KeepGrants.Milliseconds())
 	if r.code == OK && !errors.Is(err, ErrNoAnswer) {
 		s.tellBefore(id, r)
 	}

@@ -109,7 +109,7 @@ func written(t *testing.T, file, source string) map[string][]string {
 			if call[1] == "WHERE" { // its fields are tickets
 				continue
 			}
-			for i := 2; i < len(call) && call[i] != "..." && call[i] != "unpack(all)"; i += 2 { // of put, and of what was there before
+			for i := 2; i < len(call) && call[i] != "..." && !strings.HasPrefix(call[i], "unpack("); i += 2 { // of what was put, and of what was there before
 				note(strings.ToUpper(call[1]), call[i])
 			}
 		case "'HSETNX'", "'HINCRBY'":

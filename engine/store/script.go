@@ -7,6 +7,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -57,13 +58,17 @@ func promising(s script) script {
 	return s
 }
 
+// readLua reads a file without its comments: what those name is not needed.
 func readLua(name string) string {
 	b, err := lua.ReadFile("lua/" + name + ".lua")
 	if err != nil {
 		panic(err) // it is compiled in
 	}
-	return string(b)
+	return luaComment.ReplaceAllString(string(b), "")
 }
+
+// luaComment is from two hyphens, at the beginning of a line or after a space, to the line's end. No text of a script has any.
+var luaComment = regexp.MustCompile(`(?m)(^[ \t]*-- .*\n|^--\n| -- .*$)`)
 
 // link puts those parts of a source before a script that define something which the script, or a part after them, names. An empty line
 // ends a part.

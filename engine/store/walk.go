@@ -134,7 +134,7 @@ func (s *Store) walkPage(ctx context.Context, keys []string, each func(string, T
 		p.Expire(ctx, s.Keys.walking(), walkLease)
 		clock = p.Time(ctx)
 		for i, key := range keys {
-			answers[i] = askStanding(ctx, p, key, "asset", "task", "owner", "intent")
+			answers[i] = askStanding(ctx, p, key, "owner", "intent")
 		}
 	}); err != nil {
 		return err
@@ -142,8 +142,8 @@ func (s *Store) walkPage(ctx context.Context, keys []string, each func(string, T
 	entries := map[TicketID]entry{}
 	for i, key := range keys {
 		h, is := answers[i].answer()
-		id := TicketID{Asset(h["asset"]), h["task"]}
-		if is.State != "" && s.Keys.Ticket(id) == key {
+		id, ok := s.Keys.ticketAt(key)
+		if is.State != "" && ok {
 			entries[id] = entry{is, is.score(), float64(clock.Val().Add(-walkSlack).UnixMilli())}
 		}
 		each(key, id, h, unavailableOrNil(answers[i].fields.Err()))

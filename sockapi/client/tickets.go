@@ -100,6 +100,7 @@ type StepRequest struct {
 	State   string          `json:"state" minLength:"1" maxLength:"64" doc:"The state that it leads to."`
 	Facts   json.RawMessage `json:"facts,omitempty" doc:"A JSON object, at most 512 KiB and 64 levels."`
 	Summary string          `json:"summary,omitempty" form:"text" maxLength:"4096" doc:"A line for people, at most 4 KiB."`
+	Finish  bool            `json:"finish,omitempty" doc:"With a step that leads to FINISHED: the claim is released with it, as by …/finish."`
 }
 
 // StepResponse answers POST …/steps.

@@ -36,7 +36,7 @@ if task and ended ~= '' then
       redis.call('HSET', ticket, 'state', state)
       event(ticket, log, 'finished', NOTIFIED, state, g[1], '', '')
     end
-    live(ticket, log, refused, state)
+    live(state, ticket, log, refused)
     redis.call('ZADD', TICKETS, NOW, task)
     beside[1] = stand(ticket, task)
   end

@@ -98,31 +98,36 @@ local function came(token, name, other)
   return ''
 end
 
--- live gives a ticket's keys their life: for ever in NOTIFYING.
-local function live(ticket, log, refused, state)
-  for _, key in ipairs({ticket, log, refused}) do
+-- What is written again within the same slice of KEEP keeps the life that it has, so that is a slice longer than KEEP.
+local SLICE = math.ceil(KEEP / 64)
+
+-- live gives keys of a ticket their life: for ever in NOTIFYING.
+local function live(state, ...)
+  for _, key in ipairs({...}) do
     if state == NOTIFYING then
       redis.call('PERSIST', key)
     else
-      redis.call('PEXPIRE', key, KEEP)
+      redis.call('PEXPIRE', key, KEEP + SLICE)
     end
   end
 end
 
--- lasts reports whether the keys of a ticket have the life that its state demands: it was written before in the same 64th of KEEP, and
--- neither state is one that ends the life's count or begins it.
+-- lasts reports whether the keys of a ticket have the life that its state demands.
 local function lasts(from, to, updated)
-  local slice = KEEP / 64
-  return updated and math.floor(updated / slice) == math.floor(NOW / slice) and
-    (from == to or not (terminal(to) or to == NOTIFYING or from == NOTIFYING))
+  return updated and math.floor(updated / SLICE) == math.floor(NOW / SLICE) and (from == to or to ~= NOTIFYING and from ~= NOTIFYING)
 end
 
--- touch ends every write on the caller's ticket. from and updated are its state and updated_at before, if the caller knows them.
+-- touch ends every write on the caller's ticket. from and updated are its state and updated_at before, if the caller knows them; from is
+-- '' of one that is new.
 local function touch(to, from, updated)
   redis.call('ZADD', TICKETS, NOW, TASK)
   if not lasts(from, to, updated) then
-    live(TICKET, LOG, REFUSED, to)
-    redis.call('PEXPIRE', TICKETS, KEEP)
+    if from == '' then -- it is new, and nothing was refused
+      live(to, TICKET, LOG)
+    else
+      live(to, TICKET, LOG, REFUSED)
+    end
+    redis.call('PEXPIRE', TICKETS, KEEP + SLICE)
   end
 end
 
@@ -160,20 +165,23 @@ end
 -- beside are the stands of other tickets of the asset, if the script wrote some.
 local beside = {}
 
--- changed are the fields of the ticket that put wrote, with their values: what an answer has that does not read all of the ticket, which
--- costs more than all else. Each value is a text; one that is empty
--- is of a field that went.
+-- changed are the fields of the ticket that a script writes, with their values: what an answer has that does not read all of the ticket,
+-- which costs more than all else. Each value is a text; one that is empty is of a field that went.
 local changed = {}
 local function put(...)
-  redis.call('HSET', TICKET, ...)
   local more = {...}
   if #changed == 0 then
     changed = more
     return
   end
-  for i = 1, #more do
-    changed[#changed + 1] = more[i]
+  for _, word in ipairs(more) do
+    changed[#changed + 1] = word
   end
+end
+
+-- save writes what was put, once.
+local function save()
+  redis.call('HSET', TICKET, unpack(changed))
 end
 
 -- part is an answer with what changed: its caller has the rest, or reads it.
@@ -192,11 +200,14 @@ local function recover()
   end
 end
 
+-- stands is how the ticket stands, if the script knows that itself.
+local stands
+
 -- answer is the reply of a script that writes: what is given, and the stands of the tickets. One that has a ticket says how that stands.
 local function answer(...)
   local reply = {...}
   if type(reply[2]) ~= 'table' then
-    beside[#beside + 1] = stand(TICKET, TASK)
+    beside[#beside + 1] = stands and {TASK, stands} or stand(TICKET, TASK)
   end
   reply[#reply + 1] = beside
   return reply

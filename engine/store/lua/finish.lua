@@ -7,7 +7,7 @@
 
 local FROM, SUMMARY = unpack(ARGV, 12)
 
-local t = redis.call('HMGET', TICKET, 'state', 'finish_claim', 'last_write', 'updated_at', 'revision', 'summary')
+local t = redis.call('HMGET', TICKET, 'state', 'finish_claim', 'last_write', 'updated_at', 'revision')
 local state = t[1]
 if t[2] == NONCE then
   return answer(OK, redis.call('HGETALL', TICKET), came(TOKEN, 'finished', 'released'))
@@ -25,8 +25,11 @@ if state ~= FINISHED and not within(FROM, state) then
 end
 local to = state == NOTIFYING and state or FINISHED
 local revision = append(LOG, t[5], to ~= state and 'finished' or 'released', state, to, TOKEN, '', '', HOST, AGENT)
-put('state', to, 'revision', revision, 'updated_at', NOW, 'ended_claim', NONCE, 'finish_claim', NONCE,
-  'summary', SUMMARY ~= '' and SUMMARY or t[6] or '')
+put('state', to, 'revision', revision, 'updated_at', NOW, 'ended_claim', NONCE, 'finish_claim', NONCE)
+if SUMMARY ~= '' then
+  put('summary', SUMMARY)
+end
+save()
 touch(to, state, t[4])
 free()
 return part(state)

@@ -7,7 +7,7 @@
 --       was finished} (a replay without what comes after the first token)  {GONE} the lock is not this claim's  {MISMATCH} the ticket follows another flow
 --       {TERMINAL, ticket} nothing is left to be done
 
-local FLOW, INITIAL, ASSET, LIFE = unpack(ARGV, 11)
+local FLOW, INITIAL, LIFE = unpack(ARGV, 11)
 
 if redis.call('GET', LOCK) ~= NONCE then
   return answer(GONE)
@@ -47,7 +47,7 @@ if before then
   if b[1] == NOTIFIED and before ~= TASK then
     redis.call('HSET', ticket, 'state', FINISHED)
     event(ticket, log, 'finished', NOTIFIED, FINISHED, token, '', '')
-    live(ticket, log, refused, FINISHED)
+    live(FINISHED, ticket, log, refused)
     finished = '1'
   end
   if before ~= TASK then
@@ -62,12 +62,16 @@ local from, revision = state or '', t[4]
 if before == TASK then -- to which an event may have been added here
   revision = redis.call('HGET', TICKET, 'revision')
 end
-if not state then
+if state then
+  revision = append(LOG, revision, 'claimed', from, state, token, '', '', HOST, AGENT)
+  put('token', token, 'revision', revision, 'updated_at', NOW)
+else
   redis.call('DEL', LOG, REFUSED)
-  put('asset', ASSET, 'task', TASK, 'flow', FLOW, 'state', INITIAL, 'run', '1', 'created_at', NOW)
+  revision = add(LOG, 0, 'claimed', '', INITIAL, token, '', '', HOST, AGENT)
+  put('flow', FLOW, 'state', INITIAL, 'run', '1', 'created_at', NOW,
+    'token', token, 'revision', revision, 'updated_at', NOW)
 end
-revision = append(LOG, revision, 'claimed', from, state or INITIAL, token, '', '', HOST, AGENT)
-put('token', token, 'revision', revision, 'updated_at', NOW)
+save()
 touch(state or INITIAL, from, t[3])
 return answer(OK, state and redis.call('HGETALL', TICKET) or changed, from, tonumber(token), before or '', ended ~= '' and g[1] or '',
   g[4] or '', g[5] or '', finished)

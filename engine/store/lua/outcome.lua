@@ -5,12 +5,12 @@
 -- also under an intent that a retry has replaced; of another run of the ticket it goes into the history only. It counts once: the
 -- ticket has a list of them. Any other outcome counts only as that of this very attempt, or, if it settles the channel, where none is
 -- under way: the ticket fell back. One that settles nothing is told only by the run of the daemon whose attempt it was.
--- AT is in ms of the host's clock; ERROR, when sent, is who did not get it all the same, or ''. FLOW, INITIAL and ASSET are those of a
+-- AT is in ms of the host's clock; ERROR, when sent, is who did not get it all the same, or ''. FLOW and INITIAL are those of a
 -- ticket that is made anew for a receipt. MINE is this run of the daemon.
 -- Reply {OK, '1' if the ticket needs nothing more from this intent, else '0', 'applied', 'replayed', 'superseded' or 'lost' (the ticket
 --       does not know the intent), from, to}
 
-local STATUS, AT, ERROR, FLOW, INITIAL, ASSET, MINE = unpack(ARGV, 16)
+local STATUS, AT, ERROR, FLOW, INITIAL, MINE = unpack(ARGV, 16)
 
 local t = redis.call('HMGET', TICKET, 'state', 'intent', 'intents', field('delivery'), field('attempt'), 'run', 'token',
   'record.notification', field('receipt'), field('lease'), field('receipt_before'), field('attempt_process'), 'updated_at')
@@ -50,7 +50,7 @@ if not current and not (known and run) then
   if not state then
     state = INITIAL
     redis.call('DEL', LOG, REFUSED)
-    redis.call('HSET', TICKET, 'asset', ASSET, 'task', TASK, 'flow', FLOW, 'state', state, 'run', RUN,
+    redis.call('HSET', TICKET, 'flow', FLOW, 'state', state, 'run', RUN,
       'created_at', NOW, 'token', '0')
   end
   if not t[8] then

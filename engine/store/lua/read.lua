@@ -2,21 +2,21 @@
 -- Copyright The Picket Authors
 --
 -- read: a ticket and who holds the asset, at one moment. Writes nothing.
--- MOST is how many bytes of facts and bodies are wanted; '': all.
+-- LIMIT is how many bytes of facts and bodies are wanted; '': all.
 -- Reply {OK, ticket, lock, ms left of it, {nonce, ticket, host, agent, at, forced, token} of the newest grant, bytes,
 --       {field, event, …} of each record}
 --       {BIG, some fields of the ticket, …, bytes} there are more
 
-local MOST = ARGV[11]
+local LIMIT = ARGV[11]
 
 local t = redis.call('HMGET', TICKET, 'state', 'bytes')
-local size, code, fields, records = MOST ~= '' and tonumber(t[2] or 0) or 0, OK, {}, {}
-if size > (tonumber(MOST) or size) then
+local size, code, fields, records = LIMIT ~= '' and tonumber(t[2] or 0) or 0, OK, {}, {}
+if size > (tonumber(LIMIT) or size) then
   code = BIG
-  local names = {'state', 'flow', 'run', 'intent', 'owner', 'record.notification'}
-  for i, value in ipairs(redis.call('HMGET', TICKET, unpack(names))) do
+  local some = {'state', 'flow', 'run', 'intent', 'owner', 'record.notification'}
+  for i, value in ipairs(redis.call('HMGET', TICKET, unpack(some))) do
     if value then
-      fields[#fields + 1] = names[i]
+      fields[#fields + 1] = some[i]
       fields[#fields + 1] = value
     end
   end

@@ -9,7 +9,7 @@
 local EVENT, REASON = unpack(ARGV, 11)
 
 free()
-local t = redis.call('HMGET', TICKET, 'state', 'ended_claim', 'updated_at', 'revision')
+local t = redis.call('HMGET', TICKET, 'state', 'ended_claim', 'updated_at', 'revision', 'run', 'failure_step', 'high_risk')
 local state = t[1]
 if state and t[2] == NONCE then
   return answer(OK, came(TOKEN, EVENT), state)
@@ -23,6 +23,8 @@ if state == NOTIFIED then
   state = FINISHED
   redis.call('HSET', TICKET, 'state', state)
   event(TICKET, LOG, 'finished', NOTIFIED, state, TOKEN, '', '')
+else
+  stands = {state, t[5], revision, NOW, t[6], t[7]}
 end
 touch(state, from, t[3])
 return answer(OK, from, state)
