@@ -49,6 +49,11 @@ func (e *Engine) Task(ctx context.Context, task string) (t store.Task, incomplet
 	return e.store.Task(ctx, task)
 }
 
+// NewRisks counts how many of a task's high risks are new: see store.NewRisks.
+func (e *Engine) NewRisks(ctx context.Context, task string) (fresh, compared int64, err error) {
+	return e.store.NewRisks(ctx, task)
+}
+
 func list[T any](ctx context.Context, e *Engine, read func(context.Context) (T, error)) (page T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, store.CallTimeout)
 	defer cancel()

@@ -43,6 +43,7 @@ type Engine interface {
 	Tickets(ctx context.Context, q store.TicketQuery) (store.TicketPage, error)
 	Tasks(ctx context.Context, limit int, cursor string) (store.TaskPage, error)
 	Task(ctx context.Context, task string) (t store.Task, incomplete bool, err error)
+	NewRisks(ctx context.Context, task string) (fresh, compared int64, err error)
 	States(ctx context.Context, ids []store.TicketID) ([]store.Stand, error)
 	Break(ctx context.Context, a store.Asset, by, reason string) error
 	Force(ctx context.Context, id, by string) error

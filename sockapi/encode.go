@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -150,6 +151,12 @@ func appendHolder(b []byte, h *store.Holder) []byte {
 	b = appendString(append(b, `,"task":`...), h.Task)
 	b = appendTime(append(b, `,"since":`...), h.Since)
 	b = strconv.AppendInt(append(b, `,"remaining_ms":`...), h.Remaining.Milliseconds(), 10)
+	for i, name := range strings.Fields(h.Next) {
+		b = appendString(append(b, []string{`,"next":[`, `,`}[min(i, 1)]...), name)
+	}
+	if h.Next != "" {
+		b = append(b, ']')
+	}
 	return append(b, '}')
 }
 

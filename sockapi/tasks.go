@@ -25,9 +25,18 @@ func listTasks(c *call, q tasksQuery, _ noInput) (answer, error) {
 	return answer{status: http.StatusOK, body: &body}, err
 }
 
-func getTask(c *call, _, _ noInput) (answer, error) {
+type taskQuery struct {
+	NewRisks bool `json:"new_risks,omitempty" doc:"Also compare the tickets at high risk with those that their assets had before."`
+}
+
+func getTask(c *call, q taskQuery, _ noInput) (answer, error) {
 	t, incomplete, err := c.api.Engine.Task(c.request.Context(), c.ticket.Task)
-	return answer{status: http.StatusOK, body: &client.TaskBody{Task: wireTask(t), Incomplete: incomplete}}, err
+	body := client.TaskBody{Task: wireTask(t), Incomplete: incomplete}
+	if err == nil && q.NewRisks {
+		body.NewRisks = &client.NewRisks{}
+		body.NewRisks.New, body.NewRisks.Compared, err = c.api.Engine.NewRisks(c.request.Context(), c.ticket.Task)
+	}
+	return answer{status: http.StatusOK, body: &body}, err
 }
 
 func wireTask(t store.Task) client.Task {

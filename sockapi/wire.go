@@ -4,6 +4,7 @@
 package sockapi
 
 import (
+	"strings"
 	"time"
 
 	"github.com/picketd/picket/engine"
@@ -58,6 +59,7 @@ func wireHolder(h *store.Holder) *client.Holder {
 	}
 	return &client.Holder{
 		Host: h.Host, PID: h.PID, UID: h.UID, Task: h.Task, Since: h.Since.UTC(), RemainingMS: h.Remaining.Milliseconds(),
+		Next: strings.Fields(h.Next),
 	}
 }
 

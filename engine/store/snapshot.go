@@ -118,6 +118,7 @@ func (s *Snapshot) Ticket(id TicketID) (Ticket, error) {
 	t, err := s.Hash.Ticket(id, s.Records)
 	if s.Lock != "" && s.Lock == s.Grant.Nonce && s.Grant.Ticket == id.String() {
 		h := s.Holder()
+		h.Next = t.next()
 		t.Holder = &h
 	}
 	return t, err

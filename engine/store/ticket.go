@@ -46,6 +46,7 @@ type Holder struct {
 	Task      string
 	Since     time.Time
 	Remaining time.Duration
+	Next      string // of a ticket's holder: what comes next from its state, in words
 }
 
 // Step is a recorded result; its JSON is what stands in Redis.
@@ -117,6 +118,21 @@ func (t *Ticket) WhyFailed() string {
 		}
 	}
 	return strings.Join(said, "; ")
+}
+
+// next is what comes next from the ticket's state, in words: the flow's steps, or its one call.
+func (t *Ticket) next() string {
+	f, err := LookupFlow(t.Flow)
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, n := range f.Next(t.State) {
+		if n.Step != FinishCall || len(names) == 0 {
+			names = append(names, n.Step)
+		}
+	}
+	return strings.Join(names, " ")
 }
 
 func (t *Ticket) dropFacts() {

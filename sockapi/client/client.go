@@ -163,6 +163,11 @@ func (c *Client) Task(ctx context.Context, task string) (TaskBody, error) {
 	return ask[TaskBody](ctx, c, http.MethodGet, "/v1/tasks/"+url.PathEscape(task), nil)
 }
 
+// TaskWithNewRisks is Task, with how many of its high risks are new.
+func (c *Client) TaskWithNewRisks(ctx context.Context, task string) (TaskBody, error) {
+	return ask[TaskBody](ctx, c, http.MethodGet, "/v1/tasks/"+url.PathEscape(task)+"?new_risks=true", nil)
+}
+
 // Outbox lists the intents in this host's outbox that are in a status, or have a channel in it; if status is empty, those that
 // are not closed or wait for a person.
 func (c *Client) Outbox(ctx context.Context, status string) (IntentList, error) {

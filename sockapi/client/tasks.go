@@ -44,8 +44,15 @@ type TaskList struct {
 
 // TaskBody answers GET /v1/tasks/{task}.
 type TaskBody struct {
-	Task       Task `json:"task"`
-	Incomplete bool `json:"incomplete,omitempty" doc:"True: some tickets may not be counted."`
+	Task       Task      `json:"task"`
+	Incomplete bool      `json:"incomplete,omitempty" doc:"True: some tickets may not be counted."`
+	NewRisks   *NewRisks `json:"new_risks,omitempty" doc:"If it was asked for."`
+}
+
+// NewRisks is what came of comparing tickets at high risk with those that their assets had before.
+type NewRisks struct {
+	New      int64 `json:"new" doc:"At high risk, which the asset's ticket before was not that had been assessed; or there is none among its last eight."`
+	Compared int64 `json:"compared" doc:"How many were: at most 500, those written last."`
 }
 
 // Cursor leads to the next page of a listing. On the last page it is empty, as JSON null.

@@ -76,6 +76,7 @@ type Holder struct {
 	Task        string    `json:"task"`
 	Since       time.Time `json:"since"`
 	RemainingMS int64     `json:"remaining_ms" doc:"What remains of the lock if it is not renewed."`
+	Next        []string  `json:"next,omitempty" doc:"Of a ticket's holder: what comes next from the ticket's state. One of these is under way since the ticket was last written to, unless the agent pauses."`
 }
 
 // Event is one accepted write in a ticket's history, or a refused one.

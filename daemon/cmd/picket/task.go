@@ -8,6 +8,7 @@ import (
 	"io"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -38,7 +39,9 @@ func taskCommand() *cli.Command {
 			{
 				Name: "show", Usage: "show how far a task is: what is done, runs, waits, failed and why", ArgsUsage: "TASK",
 				Description: "Exits with 0 when all of it is done, with 1 when all is settled and some is FAILED or damaged, and with 75 when it is not settled, " +
-					"or nobody can tell: tickets may be missing, or hosts work on lists that are not the same.",
+					"or nobody can tell: tickets may be missing, or hosts work on lists that are not the same.\n\n" +
+					"STEP is what comes next from the ticket's state, and SINCE when the ticket was last written to: what runs is not written down " +
+					"anywhere. A high risk is new when the asset's last ticket before that was assessed had none.",
 				Flags:  jsonFlags(&cli.BoolFlag{Name: "watch", Usage: "show it again when it has changed, until all is settled"}),
 				Action: taskShow,
 			},
@@ -78,10 +81,12 @@ type taskReport struct {
 
 // running is an asset that is held, or with more of them the first 1,000.
 type running struct {
-	Asset string    `json:"asset"`
-	State string    `json:"state"`
-	Host  string    `json:"host"`
-	Since time.Time `json:"since"`
+	Asset     string    `json:"asset"`
+	State     string    `json:"state"`
+	Step      string    `json:"step"` // that comes next from the state: "intel or assess"
+	StepSince time.Time `json:"step_since"`
+	Host      string    `json:"host"`
+	Since     time.Time `json:"since"` // of the claim
 }
 
 // failed is a ticket that is FAILED, or with more of them the last 1,000.
@@ -139,7 +144,7 @@ func taskExit(b client.TaskBody) int {
 }
 
 func readTask(c *cli.Context, cl *client.Client, task string) (r taskReport, err error) {
-	if r.TaskBody, err = cl.Task(c.Context, task); err != nil {
+	if r.TaskBody, err = cl.TaskWithNewRisks(c.Context, task); err != nil {
 		return r, err
 	}
 	r.Running, r.Failed = []running{}, []failed{}
@@ -149,7 +154,7 @@ func readTask(c *cli.Context, cl *client.Client, task string) (r taskReport, err
 	}
 	for _, t := range held.Tickets {
 		if t.State != client.StateFailed {
-			r.Running = append(r.Running, running{t.Asset, t.State, t.Holder.Host, t.Holder.Since})
+			r.Running = append(r.Running, running{t.Asset, t.State, strings.Join(t.Holder.Next, " or "), t.UpdatedAt, t.Holder.Host, t.Holder.Since})
 		}
 	}
 	if r.Task.States[client.StateFailed] == 0 {
@@ -180,7 +185,7 @@ func printTask(c *cli.Context, w io.Writer, r taskReport) {
 		head.row("failing", digits(failing)+" not FAILED, after a failed step: picket ticket ls --failed --task "+t.Task)
 	}
 	head.row("waiting", digits(t.Waiting()))
-	head.row("high risk", digits(t.HighRisk))
+	head.row("high risk", digits(t.HighRisk)+newRisks(t.HighRisk, r.NewRisks))
 	if left := t.Total - t.Damaged - t.Done(); left > 0 && t.PerMinute > 0 {
 		head.row("left", "about "+plain.About(time.Duration(float64(left)/t.PerMinute*float64(time.Minute))))
 	}
@@ -188,13 +193,13 @@ func printTask(c *cli.Context, w io.Writer, r taskReport) {
 		head.row("lists", digits(t.Lists)+": how far they are the same is not known; total is the longest one's, and more may wait")
 	}
 	head.print(w)
-	now := table{{"RUNNING", "STATE", "HOST", "SINCE"}}
+	now := table{{"RUNNING", "STATE", "STEP", "HOST", "SINCE"}}
 	for i, one := range r.Running {
 		if i == mostRunning {
 			now.note(fmt.Sprintf("and %d more", len(r.Running)-i))
 			break
 		}
-		now.row(one.Asset, one.State, one.Host, clock(one.Since))
+		now.row(one.Asset, one.State, one.Step, one.Host, clock(one.StepSince))
 	}
 	section(w, now)
 	var why report.Reasons
@@ -204,4 +209,15 @@ func printTask(c *cli.Context, w io.Writer, r taskReport) {
 	for _, line := range reasonLines(why, "failed") {
 		fmt.Fprintln(w, clean(line))
 	}
+}
+
+// newRisks says how many of the high risks are new.
+func newRisks(all int64, n *client.NewRisks) string {
+	switch {
+	case n == nil || n.Compared == 0:
+		return ""
+	case n.Compared < all:
+		return fmt.Sprintf(" (%d new of the last %d)", n.New, n.Compared)
+	}
+	return fmt.Sprintf(" (%d new)", n.New)
 }
