@@ -22,7 +22,7 @@ type undecided struct{ parked, dead atomic.Int64 }
 // about is what the fleet is told of this daemon.
 func (d *Daemon) about() store.About {
 	a := store.About{
-		Version: Version().Version, Since: d.startedAt.UTC().Truncate(time.Second), LockTTLMS: time.Duration(d.config.Lock.TTL).Milliseconds(),
+		Version: Version().Version, Layout: store.Layout, Since: d.startedAt.UTC().Truncate(time.Second), LockTTLMS: time.Duration(d.config.Lock.TTL).Milliseconds(),
 		Claims: d.engine.Held(), Pending: d.outbox.Stats().Ready, Parked: int(d.undecided.parked.Load()), Dead: int(d.undecided.dead.Load()),
 		Channels: d.engine.Deliverable(), Warnings: []store.Warning{},
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/engine/store"
 )
 
@@ -62,6 +63,29 @@ func lostFor(t *testing.T, e *Engine, c *Claim, want Reason) {
 	v, err := e.WatchClaim(t.Context(), c.ID, agent, time.Minute)
 	if err != nil || v.Status != Lost || v.Reason != want {
 		t.Errorf("got %s %s, %v, want lost for %s", v.Status, v.Reason, err, want)
+	}
+}
+
+// TestF15_AReleaseWakesWhereNothingIsPublishedInShards: on a server like Redis 6, and on one that lets this user not.
+func TestF15_AReleaseWakesWhereNothingIsPublishedInShards(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"without the commands": {"--rename-command", "SSUBSCRIBE", "", "--rename-command", "SPUBLISH", ""},
+		"without the right":    {"--user", "default", "on", "nopass", "~*", "&*", "+@all", "-ssubscribe", "-spublish"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t, args...)
+			c := client(server.Addr())
+			t.Cleanup(func() { _ = c.Close() })
+			if err := c.SPublish(t.Context(), "x", "").Err(); err == nil {
+				t.Fatal("it publishes in shards")
+			}
+			s := &shared{Client: c}
+			toldOfABreak(t, s)
+			wakesWhoWaits(t, s)
+			looksAgain(t, s)
+		})
 	}
 }
 

@@ -33,7 +33,7 @@ func listHosts(c *call, _, _ noInput) (answer, error) {
 
 func wireHost(m store.Member) client.Host {
 	h := client.Host{
-		ID: m.ID, Host: m.Host, Version: m.Version, Alive: m.Lives, Claims: m.Claims, Pending: m.Pending, Parked: m.Parked, Dead: m.Dead,
+		ID: m.ID, Host: m.Host, Version: m.Version, Layout: m.Layout, Alive: m.Lives, Claims: m.Claims, Pending: m.Pending, Parked: m.Parked, Dead: m.Dead,
 		LockTTLMS: m.LockTTLMS, Channels: []string{}, Warnings: []client.Warning{}, Since: timeOrNil(m.Since), SignedAt: timeOrNil(m.Signed),
 	}
 	if m.Channels != "" {
@@ -66,8 +66,15 @@ var shared = []struct {
 	}},
 }
 
-// differences warns of what the living hosts have not in common, and of labels that they share.
+// differences warns of what the living hosts have not in common, and of labels that they share; and of those, also gone, that write
+// Redis in another layout than this one.
 func differences(hosts []client.Host) {
+	for i, h := range hosts {
+		if h.Layout != "" && h.Layout != store.Layout {
+			hosts[i].Warnings = append(h.Warnings, client.Warning{Name: "other_layout", Message: fmt.Sprintf(
+				"its version %s writes layout %s in Redis, and this one %s: while that stands there it grants nothing, and gives no sign of life", h.Version, h.Layout, store.Layout)})
+		}
+	}
 	var living []*client.Host
 	for i := range hosts {
 		if hosts[i].Alive && hosts[i].Version != "" { // else it has told nothing yet

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/picketd/picket/engine/store"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -29,6 +30,9 @@ func TestHostsAreToldHowTheyDiffer(t *testing.T) {
 		{"another lock.ttl", with(func(h *client.Host) { h.Host, h.LockTTLMS = "c", 1000 }), []string{"other_lock_ttl"}},
 		{"other channels", with(func(h *client.Host) { h.Host, h.Channels = "c", nil }), []string{"other_channels"}},
 		{"the same label", with(func(*client.Host) {}), []string{"same_label"}},
+		{"another layout", with(func(h *client.Host) { h.Host, h.Layout = "c", "1" }), []string{"other_layout"}},
+		{"another layout, and gone", with(func(h *client.Host) { h.Alive, h.Layout = false, "1" }), []string{"other_layout"}},
+		{"the same layout", with(func(h *client.Host) { h.Host, h.Layout = "c", store.Layout }), nil},
 		{"gone", with(func(h *client.Host) { h.Version, h.Alive = "2", false }), nil},
 		{"one that told nothing", with(func(h *client.Host) { h.Version = "" }), nil},
 	} {

@@ -33,9 +33,15 @@ type earLine struct {
 	leaving map[string]int // unsubscriptions that are not confirmed, by channel
 }
 
-// newEarLine asks the server what its scripts go by (lua/common.lua), too.
+// asksSharded asks a server what its scripts go by (lua/common.lua): 0 where it has no channels in shards (before Redis 7), or lets nobody
+// publish there. What else it may say, such as that a shard is another's, is not about that.
+const asksSharded = `local told = redis.REDIS_VERSION_NUM and redis.pcall('SPUBLISH', ARGV[1], '')
+return (type(told) == 'number' or type(told) == 'table' and not string.find(told.err, 'NOPERM') and not string.find(told.err, "can't run")
+  and not string.find(told.err, 'Unknown')) and 1 or 0`
+
+// newEarLine asks the server on which kind of channel it publishes, too.
 func newEarLine(ctx context.Context, e *Ear, addr string, server *redis.Client) (*earLine, error) {
-	sharded, err := server.Eval(ctx, "return redis.REDIS_VERSION_NUM and 1 or 0", nil).Int()
+	sharded, err := server.Eval(ctx, asksSharded, nil, e.store.Keys.Assets()+"}:lock").Int()
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ const fleetPage = 200
 // About is what a daemon tells the fleet of itself, with a sign of life.
 type About struct {
 	Version   string    `json:"version"`
+	Layout    string    `json:"layout"` // that it writes
 	Since     time.Time `json:"since"`
 	Channels  string    `json:"channels"` // as Daemon has them
 	LockTTLMS int64     `json:"lock_ttl_ms"`

@@ -20,6 +20,7 @@ type Host struct {
 	ID        string     `json:"id" doc:"The daemon's identity, that of its outbox."`
 	Host      string     `json:"host" doc:"Its label; empty when nothing is known of it."`
 	Version   string     `json:"version"`
+	Layout    string     `json:"layout" doc:"The number of what its version writes in Redis; empty when it told none. Where another one stands, it touches nothing, and gives no sign of life."`
 	Since     *time.Time `json:"since" doc:"When its run began, or null."`
 	SignedAt  *time.Time `json:"signed_at" doc:"Its last sign of life, by Redis' clock, or null."`
 	Alive     bool       `json:"alive" doc:"It gave a sign of life in the last 25 s."`

@@ -36,7 +36,7 @@ type Check struct {
 
 // Warning is what a person should look at, though the daemon serves.
 type Warning struct {
-	Name    string     `json:"name" enum:"store_reset,store_older,token_back,clock_offset,clock_step,redis_settings,configuration,outbox,outbox_damaged,same_label,other_version,other_lock_ttl,other_channels"`
+	Name    string     `json:"name" enum:"store_reset,store_older,token_back,clock_offset,clock_step,redis_settings,configuration,outbox,outbox_damaged,same_label,other_version,other_layout,other_lock_ttl,other_channels"`
 	Alarm   bool       `json:"alarm" doc:"Something went wrong: data were lost, or clocks differ. Otherwise it is unwise."`
 	Message string     `json:"message" doc:"What is, what it means, what to do."`
 	At      *time.Time `json:"at" doc:"When it happened or began, or null. What happened once is shown for a day."`

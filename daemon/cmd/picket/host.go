@@ -23,7 +23,7 @@ func hostCommand() *cli.Command {
 				Name:  "ls",
 				Usage: "list the hosts, how they are, and how they differ",
 				Description: "A host is alive when it gave a sign of life in the last 25 s. One that is gone, and answers for no notification, is " +
-					"listed for a day.",
+					"listed for a day. Warnings tell of labels that two share, and of another version, layout of what is in Redis, lock.ttl or channels.",
 				Flags:  jsonFlags(),
 				Action: hostLs,
 			},

@@ -239,10 +239,13 @@ local function nobody(last, life, ended)
 end
 
 -- unlock deletes the lock and tells those who wait for it, on the channel of its name: in its shard from Redis 7 on, which alone names
--- its version here.
+-- its version here, where it lets us; ear_line.go listens there likewise.
 local function unlock()
   redis.call('DEL', LOCK)
-  redis.pcall(redis.REDIS_VERSION_NUM and 'SPUBLISH' or 'PUBLISH', LOCK, '')
+  local told = redis.REDIS_VERSION_NUM and redis.pcall('SPUBLISH', LOCK, '')
+  if type(told) ~= 'number' then
+    redis.pcall('PUBLISH', LOCK, '')
+  end
 end
 
 -- free ends the caller's claim: the lock goes if it is the caller's.
