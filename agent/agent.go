@@ -11,6 +11,7 @@ import (
 	"iter"
 	"log/slog"
 	"os/exec"
+	"slices"
 	"time"
 
 	"github.com/picketd/picket/agent/accept"
@@ -87,6 +88,11 @@ func New(ctx context.Context, c Config, o Options) (*Agent, error) {
 	}
 	if len(status.Channels) == 0 {
 		o.Log.Warn("the daemon has no channel: nobody can be told of a high risk; its picket.toml needs one")
+	}
+	for _, name := range c.Report.Channels {
+		if !slices.ContainsFunc(status.Channels, func(one client.ChannelInfo) bool { return one.Name == name }) {
+			o.Log.Warn("the daemon has no channel of this name: the report would fail", "key", "report.channels", "channel", name)
+		}
 	}
 	return &Agent{
 		config: c, options: o, plan: p, files: f, client: o.Client, outage: outage{changed: make(chan struct{}, 1)},

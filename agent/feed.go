@@ -25,7 +25,8 @@ type Feed struct {
 	Past   []EarlierReport // the reports before that people got, the newest first
 	Until  time.Time       // when it was gathered: what was recorded later is not of it. Zero: it is being gathered
 
-	Lost int // assets of Lists whose names are not kept, when all is read
+	Lost    int // assets of Lists whose names are not kept, when all is read
+	Damaged int // assets of which Redis lost a part of the ticket: nothing can be said about them
 }
 
 // EarlierReport is a report that people got before.
@@ -48,7 +49,7 @@ func (f *Feed) Each(ctx context.Context, each func(report.Asset) error) error {
 	var readers sync.WaitGroup
 	defer readers.Wait()
 	defer cancel()
-	f.Lost = 0
+	f.Lost, f.Damaged = 0, 0
 	readers.Go(func() {
 		defer close(queue)
 		for m, err := range f.members(ctx) {
@@ -70,6 +71,9 @@ func (f *Feed) Each(ctx context.Context, each func(report.Asset) error) error {
 	})
 	for one := range queue {
 		got := <-one
+		if t := got.asset.Now; t != nil && t.Damaged != "" {
+			f.Damaged++
+		}
 		if got.err == nil {
 			got.err = each(got.asset)
 		}
@@ -87,7 +91,7 @@ func (f *Feed) asset(ctx context.Context, m member) (a report.Asset, err error) 
 		if a.Now, err = f.ticket(ctx, m.name, f.Task); err != nil {
 			return a, err
 		}
-		a.Unsettled = a.Now != nil && !f.Until.IsZero() && lastStep(*a.Now).After(f.Until)
+		a.Unsettled = a.Now != nil && (a.Now.Damaged != "" || !f.Until.IsZero() && lastStep(*a.Now).After(f.Until))
 	}
 	if len(f.Past) == 0 {
 		return a, nil
@@ -153,7 +157,7 @@ func (f *Feed) ticket(ctx context.Context, asset, task string) (*client.Ticket, 
 
 // wasIn says whether the findings of a ticket were known when a report was gathered.
 func wasIn(t *client.Ticket, past EarlierReport) bool {
-	if t == nil {
+	if t == nil || t.Damaged != "" {
 		return false
 	}
 	_, scanned := t.Steps[client.StepVuln]

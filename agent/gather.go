@@ -88,31 +88,37 @@ func (j *job) gather(ctx context.Context) (verdict.Record, error) {
 		return verdict.Record{}, fmt.Errorf("cannot read the tickets of the list: %w", err)
 	}
 	done := maker.Report()
-	done.Notes = append(done.Notes, r.notes(noted.Lists, feed.Lost)...)
+	done.Notes = append(done.Notes, r.notes(feed)...)
 	done.Notes = append(done.Notes, unusedNote(j.a.files.accepted.current(), &met)...)
 	if f.Report, err = done.Facts(reportFacts); err != nil {
 		return verdict.Record{}, err
 	}
-	f.Tell = j.a.config.Report.When == WhenAlways || f.Report.News() || feed.Lost > 0
+	f.Tell = j.a.config.Report.When == WhenAlways || f.Report.News() || feed.Lost+feed.Damaged > 0
 	facts, err := plain.JSON(f)
 	return verdict.Record{State: client.StateGathered, Facts: facts, Summary: f.Report.Title()}, err
 }
 
 // notes are what a report says at its head about its lists.
-func (r *reporter) notes(lists map[string]int, lost int) (notes []string) {
+func (r *reporter) notes(feed *Feed) (notes []string) {
 	if r.cut != "" {
 		notes = append(notes, r.cut)
 	}
-	if len(lists) > 1 {
+	if len(feed.Lists) > 1 {
 		var sizes []string
-		for _, n := range lists {
+		for _, n := range feed.Lists {
 			sizes = append(sizes, fmt.Sprint(n))
 		}
 		slices.SortFunc(sizes, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(b, a)) })
-		notes = append(notes, fmt.Sprintf("Runs had %d different lists under this name and task, with %s assets; each asset of any of them counts.", len(lists), verdict.BriefList(sizes, 5)))
+		notes = append(notes, fmt.Sprintf("Runs had %d different lists under this name and task, with %s assets; each asset of any of them counts.", len(feed.Lists), verdict.BriefList(sizes, 5)))
 	}
-	if lost > 0 {
-		notes = append(notes, fmt.Sprintf("Redis lost the names of %s of another run's list: nothing is said about them.", plain.Count(lost, "asset", "assets")))
+	if feed.Lost > 0 {
+		notes = append(notes, fmt.Sprintf("Redis lost the names of %s of another run's list: nothing is said about them.", plain.Count(feed.Lost, "asset", "assets")))
+	}
+	if feed.Damaged > 0 {
+		notes = append(notes, fmt.Sprintf("Redis lost a part of the tickets of %s: they count as not scanned until the tickets are reopened.", plain.Count(feed.Damaged, "asset", "assets")))
+	}
+	if bad := len(r.list.Bad) + r.list.MoreBad; bad > 0 {
+		notes = append(notes, fmt.Sprintf("A list has %s that cannot be assets: nothing was looked at there.", plain.Count(bad, "line", "lines")))
 	}
 	return notes
 }
@@ -162,7 +168,7 @@ func EarlierReports(ctx context.Context, cl *client.Client, call func(context.Co
 		}
 		for _, t := range page.Tickets {
 			step, gathered := t.Steps[client.StepGather]
-			if t.Task != task && gathered && step.At.Before(before) && (verdict.WasTold(t) || t.Notification == nil && t.State == client.StateFinished) {
+			if t.Task != task && gathered && t.Damaged == "" && step.At.Before(before) && (verdict.WasTold(t) || t.Notification == nil && t.State == client.StateFinished) {
 				told = append(told, t)
 			}
 		}

@@ -141,6 +141,11 @@ func (r *reporter) advance(ctx context.Context, stopping <-chan struct{}, e *ent
 	if err != nil {
 		return err.Error(), err
 	}
+	if !r.note.Works {
+		if err := r.made(ctx, result); err != nil || result.Outcome != "" {
+			return "", err
+		}
+	}
 	due, err := r.due(ctx, noted)
 	switch {
 	case err != nil:
@@ -155,6 +160,29 @@ func (r *reporter) advance(ctx context.Context, stopping <-chan struct{}, e *ent
 		*result = done.result
 	}
 	return done.result.Error, nil
+}
+
+// made fills the result in if the report is accepted already, whoever made it.
+func (r *reporter) made(ctx context.Context, result *Result) error {
+	var t client.Ticket
+	err := r.a.call(ctx, func(ctx context.Context) (err error) {
+		t, err = r.a.client.Ticket(ctx, r.asset, r.a.options.Task)
+		return err
+	})
+	if p, ok := errors.AsType[*client.Problem](err); ok && p.Code == client.TicketNotFound {
+		return nil
+	}
+	if err == nil && isAccepted(t.State) {
+		result.describe(t)
+		result.Skipped = true
+		result.conclude(nil)
+	}
+	return err
+}
+
+// isAccepted says whether nothing is left to be done of a ticket but the delivery, as far as agents are concerned.
+func isAccepted(state string) bool {
+	return isTerminal(state) || state == client.StateNotifying || state == client.StateNotified
 }
 
 // due says whether the report is to be made: all assets of all its lists are settled; or no other run is at work, and those that are not
@@ -230,8 +258,8 @@ func (r *reporter) unsettled(ctx context.Context, names []string) (open string, 
 		switch t := states[id]; {
 		case err != nil:
 			return "", false, err
-		case t != nil && (isTerminal(t.State) || t.State == client.StateNotifying || t.State == client.StateNotified):
-		case t != nil && t.Failed:
+		case t != nil && !t.Damaged && isAccepted(t.State):
+		case t != nil && (t.Failed || t.Damaged): // nobody can go on from what is damaged
 			failed = true
 		default:
 			return names[i], failed, nil

@@ -38,14 +38,7 @@ echo "{\"findings\": [$found]}"`)
 	if err := os.WriteFile(list, []byte(strings.Join(names, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	config := filepath.Join(s.dir, "agent.toml")
-	b, err := os.ReadFile(config)
-	if err == nil {
-		err = os.WriteFile(config, append(b, "retries = 0\n"+more...), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.configure(t, "retries = 0\n"+more)
 	return s, list, names
 }
 
@@ -186,6 +179,8 @@ func TestG9_TwoNightsOfAListGiveTwoReports(t *testing.T) {
 	for i, h := range hosts[1:] {
 		if fmt.Sprintf("scan-%02d", i+2) == gatherer {
 			_ = runs[i].cmd.Process.Kill()
+			ticket, err := cl.Ticket(t.Context(), "list:nightly", "n2")
+			t.Logf("%s died when the report was in %s, %v", gatherer, ticket.State, err)
 			if i < 2 { // the last one's daemon is asked here
 				h.kill()
 			}
