@@ -110,6 +110,17 @@ func linkIsUp(ctx context.Context, replica *redis.Client) bool {
 	return err == nil && strings.Contains(info, "master_link_status:up")
 }
 
+// TakeOver kills the master that serves a key, as StartReplicatedCluster started it, and has its replica serve it.
+func (c *Cluster) TakeOver(key string) {
+	t := c.Servers[0].t
+	t.Helper()
+	master := c.Server(key)
+	master.Kill()
+	c.Replicas[slices.Index(c.Servers, master)].with(func(r *redis.Client) {
+		check(t, r.Do(t.Context(), "cluster", "failover", "takeover").Err(), "cannot take over")
+	})
+}
+
 // Addrs are the masters' addresses on loopback.
 func (c *Cluster) Addrs() []string {
 	var addrs []string
