@@ -16,6 +16,7 @@ FUZZTIME ?= 10s
 CHAOSTIME ?= 1m
 SOAKTIME ?= 2m
 BENCH_ASSETS ?= 30000
+BENCH_TICKETS ?= 100000
 SCALE_DAEMONS ?= 5,50,500,1000
 SCALE_ASSETS ?= 10000,100000,1000000
 TESTFLAGS ?=
@@ -79,8 +80,8 @@ fmt: ## Format all Go files
 	go tool gofumpt -l -w .
 
 .PHONY: bench
-bench: build ## Measure the daemon beside its floors (BENCHMARKS.md), with BENCH_ASSETS; needs redis-server
-	go run ./daemon/bench -assets $(BENCH_ASSETS)
+bench: build ## Measure the daemon beside its floors (BENCHMARKS.md), with BENCH_ASSETS and BENCH_TICKETS; needs redis-server
+	go run ./daemon/bench -assets $(BENCH_ASSETS) -tickets $(BENCH_TICKETS)
 
 .PHONY: scale
 scale: build ## Measure how the cost grows with daemons and assets (docs/scale.md), with SCALE_DAEMONS and SCALE_ASSETS; needs redis-server

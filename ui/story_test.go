@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	browserpage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"github.com/picketd/picket/engine/redistest"
@@ -203,8 +204,11 @@ func TestStoryInABrowser(t *testing.T) {
 	}
 	tb.waits("CVE-2021-44228")
 
+	tb.window(1100, "light")
+	tb.picture("ticket", 1000)
 	tb.open("/waiting")
 	tb.waits("web-01/w48")
+	tb.picture("waiting", 600)
 	tb.do(chromedp.Click(chromedp.CSS(`a[aria-label="It arrived: web-01/w48 on pager"]`)))
 	tb.waits("Why?")
 	tb.do(chromedp.SendKeys(chromedp.CSS("#reason"), "the pager's log has it"), chromedp.Click(chromedp.CSS("form button")))
@@ -227,5 +231,22 @@ func TestStoryInABrowser(t *testing.T) {
 	s.until("the page tells that scan-01 is down", func() bool {
 		return strings.Contains(evaluate[string](tb, text), "scan-01 is down")
 	})
-	tb.shoot("down")
+	tb.picture("fleet", 760)
+}
+
+// picture leaves the upper part of a page among the test's artefacts, and where PICKET_PICTURES says: docs/ui has them from there.
+func (tb *tab) picture(name string, high int64) {
+	tb.Helper()
+	tb.do(chromedp.EmulateViewport(1100, high))
+	var picture []byte
+	tb.do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		r, err := chromedp.Call(ctx, browserpage.CaptureScreenshot, browserpage.CaptureScreenshotParams{Format: browserpage.CaptureScreenshotFormatWebp, Quality: new(int64(75))})
+		picture = r.Data
+		return err
+	}))
+	for _, dir := range []string{tb.ArtifactDir(), os.Getenv("PICKET_PICTURES")} {
+		if dir != "" {
+			must(tb.T, os.WriteFile(filepath.Join(dir, name+".webp"), picture, 0o644))
+		}
+	}
 }

@@ -26,7 +26,7 @@ const (
 func (h *host) measureAll(ctx context.Context) (rows []row) {
 	p9 := h.idleMemory(ctx)
 	for _, measure := range []func(context.Context) []row{
-		h.oneAgent, h.many, h.reads, h.handOver, h.liveClaims, h.notifications, h.fullOutbox, h.restarts, h.busy, h.runs,
+		h.oneAgent, h.many, h.reads, h.handOver, h.liveClaims, h.notifications, h.fullOutbox, h.restarts, h.busy, h.runs, h.pages,
 	} {
 		rows = append(rows, measure(ctx)...)
 	}

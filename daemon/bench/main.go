@@ -57,6 +57,7 @@ func run(ctx context.Context, args []string) (err error) {
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	busyAssets := flags.Int("assets", 30_000, "how many assets a daemon takes at full speed before its memory is read")
+	pageTickets := flags.Int("tickets", 100_000, "how many tickets the pages of picket ui are measured over")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	h.busyAssets = *busyAssets
+	h.busyAssets, h.pageTickets = *busyAssets, *pageTickets
 	defer h.stop()
 	defer func() {
 		if err != nil {

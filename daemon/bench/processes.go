@@ -33,6 +33,7 @@ type host struct {
 	dir          string
 	picket       string // the command
 	busyAssets   int    // of P15
+	pageTickets  int    // of P19
 	redisAddr    string
 	redisVersion string
 	daemonSocket string
