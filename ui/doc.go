@@ -15,7 +15,8 @@
 //	                           out of the address
 //	every other request        has the cookie; else 403, for styles and scripts too
 //	POST                       comes from the page's own origin, and has the page's token
-//	Content-Security-Policy    scripts and styles from here alone, none inline; no frames around or within; forms go here alone
+//	Content-Security-Policy    scripts and styles from here alone, none inline; no frames around or within; forms go here alone.
+//	                           A report has no script, and its one style is known by its digest
 //	other headers              no referrer, no sniffing, nothing stored, no other origin may embed or open it
 //	what is shown              escaped by html/template; signs that nobody can see are written out (visible.go)
 //	header, body, time         16 KiB, 16 KiB, 10 s to arrive, a minute to be answered, 64 connections

@@ -10,6 +10,7 @@ import (
 	"embed"
 	"errors"
 	"html/template"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -47,18 +48,23 @@ var allPages = []page{
 type Config struct {
 	Client   *client.Client // of the daemon that is asked; it should have patience
 	ReadOnly bool           // no decisions, whoever looks
+	Report   Report         // nil: none can be read
 }
+
+// Report writes the report of a list in a task as a page in one file, without a script, and returns its content policy.
+type Report func(ctx context.Context, w io.Writer, list, task string) (policy string, err error)
 
 // book is what the pages are made with.
 type book struct {
 	client    *client.Client
 	readOnly  bool
+	report    Report
 	token     string                        // in every form
 	templates map[string]*template.Template // of the pages, by their names
 }
 
 func newBook(c Config, token string) book {
-	return book{client: c.Client, readOnly: c.ReadOnly, token: token, templates: templates()}
+	return book{client: c.Client, readOnly: c.ReadOnly, report: c.Report, token: token, templates: templates()}
 }
 
 // links are the pages to which all pages lead.
@@ -87,6 +93,9 @@ func (b book) handler() http.Handler {
 		mux.Handle("GET "+p.path, b.page(p))
 	}
 	mux.HandleFunc("POST /act", b.act)
+	if b.report != nil {
+		mux.HandleFunc("GET /report", b.showReport)
+	}
 	files, _ := fs.Sub(embedded, "files") // which is there
 	for _, name := range []string{"style.css", "page.js", "icon.svg"} {
 		mux.Handle("GET /"+name, http.FileServerFS(files))
@@ -143,8 +152,7 @@ func (b book) act(w http.ResponseWriter, r *http.Request) {
 		err = a.call(ctx, b.client, a.subject)
 	}
 	if err != nil {
-		p := allPages[slices.IndexFunc(allPages, func(p page) bool { return p.name == "act" })]
-		b.show(w, r, p, func(*visit) (any, error) { return a, err })
+		b.show(w, r, pageNamed("act"), func(*visit) (any, error) { return a, err })
 		return
 	}
 	back, _ := url.Parse(a.Back) // which link has made
@@ -155,6 +163,30 @@ func (b book) act(w http.ResponseWriter, r *http.Request) {
 		back.Fragment = "history"
 	}
 	http.Redirect(w, r, back.String(), http.StatusSeeOther)
+}
+
+// reportTime bounds how long a report is read: its list may be long.
+const reportTime = writeTime - 10*time.Second
+
+// showReport answers with a report as it is, under its own policy and in no frame.
+func (b book) showReport(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeoutCause(r.Context(), reportTime, errors.New("it takes too long here: picket report NAME TASK --html writes it into a file"))
+	defer cancel()
+	q := r.URL.Query()
+	var made bytes.Buffer
+	policy, err := b.report(ctx, &made, q.Get("list"), q.Get("task"))
+	if err != nil {
+		b.show(w, r, pageNamed("reports"), func(*visit) (any, error) { return nil, err })
+		return
+	}
+	w.Header().Set("Content-Security-Policy", policy+"; frame-ancestors 'none'")
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(made.Bytes()) // who is gone needs no answer
+}
+
+// pageNamed is a row of allPages.
+func pageNamed(name string) page {
+	return allPages[slices.IndexFunc(allPages, func(p page) bool { return p.name == name })]
 }
 
 // templates are those of the pages, by their names.

@@ -4,8 +4,11 @@
 package ui
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -292,6 +295,34 @@ func TestFiltersAreInTheAddress(t *testing.T) {
 	}
 	if status, body := l.get("/tickets?since=-3"); status == http.StatusOK || !strings.Contains(body, "such as 1h") {
 		t.Errorf("a wrong since: %d", status)
+	}
+}
+
+// A report is shown as it is under its own policy, behind the cookie; why one cannot be read is told.
+func TestReportsHaveTheirOwnPolicy(t *testing.T) {
+	t.Parallel()
+	l := setup(t, false)
+	l.server.book.report = func(_ context.Context, w io.Writer, list, task string) (string, error) {
+		if task != "w48" {
+			return "", errors.New("there is no such report")
+		}
+		fmt.Fprintf(w, "<style>b{}</style><b>%s</b>", list)
+		return "default-src 'none'; style-src 'sha256-x'", nil
+	}
+	l.serve() // with reports
+	resp, err := l.browser.Get(l.root + "/?secret=" + l.server.secret)
+	must(t, err)
+	resp.Body.Close()
+	l.shows("/report?list=nightly&task=w48", "<b>nightly</b>")
+	if got := l.request("GET", "/report?list=nightly&task=w48", "", nil).Header["Content-Security-Policy"]; len(got) != 1 || got[0] != "default-src 'none'; style-src 'sha256-x'; frame-ancestors 'none'" {
+		t.Errorf("the policy is %q", got)
+	}
+	if status, body := l.get("/report?list=nightly&task=w47"); status == http.StatusOK || !strings.Contains(body, "there is no such report") || !strings.Contains(body, "<h1>Reports") {
+		t.Errorf("a report that is not there: %d", status)
+	}
+	l.browser.Jar = nil
+	if resp := l.request("GET", "/report?list=nightly&task=w48", "", nil); resp.StatusCode != http.StatusForbidden {
+		t.Errorf("without the cookie: %d", resp.StatusCode)
 	}
 }
 

@@ -185,6 +185,12 @@ func TestStoryInABrowser(t *testing.T) {
 		return err == nil && ticket.Delivery["pager"].Status == client.DeliveryParked && ticket.Delivery["desk"].Status == client.DeliveryDead
 	})
 	must(t, daemon.Process.Kill())
+	run := exec.Command(s.picket, "run", "--config", "examples/agent-run/agent.toml", "--assets", "examples/agent-run/assets", "--task", "w49", "--report", "nightly",
+		"--socket", s.socket("scan-02"))
+	run.Dir = ".."
+	if out, err := run.CombinedOutput(); err != nil {
+		t.Fatalf("picket run: %v: %s", err, out)
+	}
 
 	tb := openTab(t, s.pages())
 	tb.inspect(axeOr(t), "/", "/waiting", "/tasks", "/tickets?task=w48", "/claims", "/reports", pathOf("db-01", "w48"), "/act?do=reopen&asset=web-01&task=w48")
@@ -206,6 +212,11 @@ func TestStoryInABrowser(t *testing.T) {
 
 	tb.window(1100, "light")
 	tb.picture("ticket", 1000)
+	tb.open("/reports")
+	tb.waits("nightly")
+	tb.do(chromedp.Click(chromedp.CSS(`a[aria-label="Read it: nightly in task w49"]`)))
+	tb.waits("Log4Shell")
+	tb.shoot("report")
 	tb.open("/waiting")
 	tb.waits("web-01/w48")
 	tb.picture("waiting", 600)

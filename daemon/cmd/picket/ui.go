@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/picketd/picket/agent/report"
 	"github.com/picketd/picket/sockapi/client"
 	"github.com/picketd/picket/ui"
 )
@@ -38,7 +39,18 @@ func servePages(ctx context.Context, socket, listen string, readOnly bool, words
 	if err != nil {
 		return exitf(exitUsage, "%v", err)
 	}
-	server := ui.New(ui.Config{Client: client.New(socket, client.WithPatience(patience)), ReadOnly: readOnly})
+	cl := client.New(socket, client.WithPatience(patience))
+	server := ui.New(ui.Config{Client: cl, ReadOnly: readOnly, Report: func(ctx context.Context, w io.Writer, list, task string) (string, error) {
+		r := reportReader{cl: cl, name: list, task: task, progress: io.Discard}
+		if err := r.find(ctx, ""); err != nil {
+			return "", err
+		}
+		made, err := r.read(ctx)
+		if err != nil {
+			return "", err
+		}
+		return report.Policy(), made.HTML(w)
+	}})
 	fmt.Fprintln(out, words+server.Address(listener.Addr()))
 	return server.Serve(ctx, listener)
 }
