@@ -23,8 +23,8 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
-// between is a socket in front of a host's, on which a test changes what is answered to looks at a chunk.
-func between(t *testing.T, h *host, change func(look int64, answer *http.Response) error) *host {
+// between is a socket in front of a host's, on which a test changes what is answered to calls whose path ends so. The first is number 1.
+func between(t *testing.T, h *host, path string, change func(number int64, answer *http.Response) error) *host {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "picket-between-")
 	if err != nil {
@@ -35,17 +35,17 @@ func between(t *testing.T, h *host, change func(look int64, answer *http.Respons
 	if err != nil {
 		t.Fatal(err)
 	}
-	var looks atomic.Int64
+	var calls atomic.Int64
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", "picket" },
 		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", h.socket)
 		}},
 		ModifyResponse: func(r *http.Response) error {
-			if !strings.HasSuffix(r.Request.URL.Path, "/chunks") {
+			if !strings.HasSuffix(r.Request.URL.Path, path) {
 				return nil
 			}
-			return change(looks.Add(1), r)
+			return change(calls.Add(1), r)
 		},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
 			w.Header().Set("Content-Type", "application/problem+json")
@@ -108,7 +108,7 @@ func TestARunThatCannotCheckWhatItSawIsNotDone(t *testing.T) {
 			if err := os.WriteFile(list, []byte("web-01\nweb-02\nweb-03\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			r := s.start(t, between(t, h, c.change), "--assets", list, "--task", name, "--give-up", "2s")
+			r := s.start(t, between(t, h, "/chunks", c.change), "--assets", list, "--task", name, "--give-up", "2s")
 			r.wait(t, c.code)
 			if !strings.Contains(r.log.String(), c.says) {
 				t.Errorf("it says %s, without %q", &r.log, c.says)
