@@ -44,7 +44,10 @@ func (m *Maker) Add(a Asset) error {
 	r.Counts.Assets++
 	if a.Unsettled || !now.settled {
 		why := "nobody has begun it"
-		if a.Now != nil {
+		switch {
+		case now.settled:
+			why = "it was settled after the report was made"
+		case a.Now != nil:
 			why = "it was not settled: " + a.Now.State
 		}
 		return errors.Join(r.notScanned(a.Name, why), r.unknown(a.Name, base))
@@ -53,6 +56,7 @@ func (m *Maker) Add(a Asset) error {
 	if !now.scanned {
 		return errors.Join(err, r.unknown(a.Name, base))
 	}
+	r.Scanned++
 	return errors.Join(err, r.compare(a, now, base))
 }
 

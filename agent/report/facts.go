@@ -37,6 +37,7 @@ type Facts struct {
 	Groups         []NewGroup     `json:"new_groups"`
 	NewBySeverity  map[string]int `json:"new_by_severity"`
 	Graver         int            `json:"graver"`  // of those that changed, how many are more severe, exploited, or not accepted any more
+	Scanned        int            `json:"scanned"` // assets whose findings are known
 	Reasons        []Reason       `json:"reasons"` // why assets failed, the most frequent first
 }
 
@@ -79,7 +80,7 @@ func (r *Report) facts(n int) Facts {
 		New: r.New.First(n), Fixed: r.Fixed.First(n), Changed: r.Changed.First(n), Accepted: r.Accepted.First(n),
 		NewlyHigh: r.NewlyHigh.First(n), NoLongerHigh: r.NoLongerHigh.First(n),
 		Failed: r.Failed.First(n), Unreached: unreached[:min(n, len(unreached))], NewlyUnreached: r.NewlyUnreached.Count, NotScanned: r.NotScanned.First(n),
-		Omitted: map[string]int{}, Groups: []NewGroup{}, NewBySeverity: r.NewBySeverity, Graver: r.Graver, Reasons: r.Reasons.Sorted(),
+		Omitted: map[string]int{}, Groups: []NewGroup{}, NewBySeverity: r.NewBySeverity, Graver: r.Graver, Scanned: r.Scanned, Reasons: r.Reasons.Sorted(),
 	}
 	f.Reasons = f.Reasons[:min(n, len(f.Reasons))]
 	for _, g := range r.Groups {

@@ -133,7 +133,7 @@ func (r *Report) sheet() sheet {
 	s.Names = []nameList{
 		assetList("high", "Newly at high risk", r.NewlyHigh),
 		assetList("nothigh", "No longer at high risk", r.NoLongerHigh),
-		assetList("newly_unreached", "No longer reachable", r.NewlyUnreached),
+		assetList("newly_unreached", r.NewlyUnreachedTitle(), r.NewlyUnreached),
 		assetList("unreached", "Not reachable, as before", r.StillUnreached),
 	}
 	s.NotScanned = r.NotScanned.First(mostFolded)

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // few are assets for each section of a report.
@@ -284,6 +285,67 @@ func TestTextFits(t *testing.T) {
 	r, _ = made(t, "w1", all[:30]...)
 	if f, err = r.Facts(256 << 10); err != nil || !strings.Contains(f.Text(32<<10), "on 30 assets: web-000") {
 		t.Errorf("the same finding on many assets is not one line (%v):\n%s", err, f.Text(32<<10))
+	}
+}
+
+// TestTitleHidesNothing: each of these nights is told in one line, and none as one in which nothing has changed.
+func TestTitleHidesNothing(t *testing.T) {
+	t.Parallel()
+	critical, milder := cve(1, "critical"), cve(1, "low")
+	before := func(t *client.Ticket, now *client.Ticket) Asset {
+		return Asset{Name: t.Asset, Now: now, Last: t, Base: t}
+	}
+	quiet := func(name string) Asset { return before(scanned(name, "w1", false), scanned(name, "w2", false)) }
+	untold := scanned("a", "w2", true, critical)
+	untold.State, untold.Notification = client.StateFailed, &client.Notification{}
+	for name, c := range map[string]struct {
+		first bool
+		all   []Asset
+		want  string
+	}{
+		"quiet":                   {false, []Asset{quiet("a")}, "info nothing has changed"},
+		"all failed or offline":   {false, []Asset{{Name: "a", Now: failed("a", "w2", "no scanner")}, before(offline("b", "w1"), offline("b", "w2"))}, "high nothing was scanned, 1 failed"},
+		"all offline":             {false, []Asset{before(scanned("a", "w1", false), offline("a", "w2"))}, "high nothing was scanned, 1 no longer reachable"},
+		"all offline as before":   {false, []Asset{before(offline("a", "w1"), offline("a", "w2"))}, "info nothing was scanned"},
+		"scanned, and not told":   {false, []Asset{before(scanned("a", "w1", true, critical), untold)}, "medium 1 failed"},
+		"milder":                  {false, []Asset{before(scanned("a", "w1", true, critical), scanned("a", "w2", false, milder))}, "info 1 changed, 1 no longer at high risk"},
+		"accepted":                {false, []Asset{before(scanned("a", "w1", true, critical), accepting(scanned("a", "w2", false, critical), "0"))}, "info 1 no longer at high risk"},
+		"a list was cut":          {false, []Asset{before(scanned("a", "w1", false, milder), cut(scanned("a", "w2", false), 9))}, "info 10 could not be compared"},
+		"the first, with offline": {true, []Asset{{Name: "a", Now: offline("a", "w2")}, {Name: "b", Now: scanned("b", "w2", false)}}, "info 1 not reachable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			previous := "w1"
+			if c.first {
+				previous = ""
+			}
+			r, _ := made(t, previous, c.all...)
+			f, err := r.Facts(1 << 20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := f.Severity() + strings.TrimPrefix(f.Title(), "nightly/w2:"); got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+			for _, line := range f.Head() {
+				if strings.HasPrefix(line, "NOTHING WAS SCANNED") != strings.Contains(c.want, "nothing was scanned") && line == f.Head()[0] {
+					t.Errorf("its head begins %q", line)
+				}
+			}
+		})
+	}
+}
+
+// TestFactsWithoutRoomAreStillNews: what there was no room for counts all the same.
+func TestFactsWithoutRoomAreStillNews(t *testing.T) {
+	t.Parallel()
+	calm, risky := scanned("a", "w1", false, cve(1, "low")), scanned("a", "w2", true, cve(1, "low"))
+	for _, a := range []Asset{{Name: "a", Now: risky, Last: calm, Base: calm}, {Name: "a", Now: calm, Last: risky, Base: risky}} {
+		r, _ := made(t, "w1", a)
+		f, err := r.Facts(1)
+		if want := map[bool]string{true: client.SeverityHigh, false: client.SeverityInfo}[*a.Now.HighRisk]; err != nil || !f.News() || f.Severity() != want {
+			t.Errorf("news %v, %s (%v), want %s", f.News(), f.Severity(), err, want)
+		}
 	}
 }
 

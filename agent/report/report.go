@@ -21,6 +21,9 @@ type Header struct {
 	Earlier  []Past    `json:"-"`     // the reports before, oldest first
 }
 
+// NewlyUnreachedTitle stands above NewlyUnreached.
+func (h *Header) NewlyUnreachedTitle() string { return newlyUnreached(h.Previous == "") }
+
 // Past is what is kept of an earlier report.
 type Past struct {
 	Task   string
@@ -101,6 +104,7 @@ type Report struct {
 	Reasons                       Reasons        // why assets failed
 	BySeverity, NewBySeverity     map[string]int // of what is open and listed, and of what is new
 	Graver                        int            // of Changed, those that are more severe, exploited, or not accepted any more
+	Scanned                       int            // assets whose findings are known
 
 	rows   []func(Row) error
 	groups groups

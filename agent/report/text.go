@@ -16,7 +16,7 @@ import (
 // News says whether something is new, fixed, more severe, failed or no longer reachable.
 func (f Facts) News() bool {
 	c := f.Counts
-	return c.New+c.Fixed+c.Failed+c.NotScanned+f.NewlyUnreached+f.Graver+len(f.NewlyHigh)+len(f.NoLongerHigh) > 0
+	return c.New+c.Fixed+c.Failed+c.NotScanned+f.NewlyUnreached+f.Graver+f.all(SectionNewlyHigh)+f.all(SectionNoLongerHigh) > 0
 }
 
 // Severity is that of the message: that of the worst that is new; of failures at least medium, and high where nothing was scanned.
@@ -33,14 +33,25 @@ func (f Facts) Severity() string {
 	for _, one := range f.Changed {
 		raise(one.Severity, f.Graver > 0 && one.Severity != "unknown" && (one.Was["severity"] != nil || one.Was["kev"] == false || one.Was["accepted"] == true))
 	}
-	raise(client.SeverityHigh, len(f.NewlyHigh) > 0 || f.nothingScanned())
+	raise(client.SeverityHigh, f.all(SectionNewlyHigh) > 0 || f.nothingScanned() && f.News())
 	raise(client.SeverityMedium, f.Counts.Failed+f.Counts.NotScanned > 0)
 	return worst
 }
 
-// nothingScanned says whether the whole night failed.
-func (f Facts) nothingScanned() bool {
-	return f.Counts.Assets > 0 && f.Counts.Online == 0 && f.Counts.Failed+f.Counts.NotScanned > 0 || f.Counts.Failed > 0 && f.Counts.Failed == f.Counts.Assets
+// all is how many a section has, with those for which there was no room.
+func (f Facts) all(section string) int {
+	return f.Omitted[section] + map[string]int{SectionNewlyHigh: len(f.NewlyHigh), SectionNoLongerHigh: len(f.NoLongerHigh), SectionChanged: len(f.Changed)}[section]
+}
+
+// nothingScanned says whether of no asset anything is known, for whatever reasons.
+func (f Facts) nothingScanned() bool { return f.Counts.Assets > 0 && f.Scanned == 0 }
+
+// newlyUnreached is what is said of assets that were not offline in the report before. Of the first report nobody knows what they were.
+func newlyUnreached(first bool) string {
+	if first {
+		return "Not reachable"
+	}
+	return "No longer reachable"
 }
 
 // mostTitle is the API's limit on the title of a notification, in bytes.
@@ -57,17 +68,22 @@ func (f Facts) Title() string {
 	if f.nothingScanned() {
 		said = append(said, "nothing was scanned")
 	}
-	say(len(f.NewlyHigh)+f.Omitted[SectionNewlyHigh], "newly at high risk")
+	say(f.all(SectionNewlyHigh), "newly at high risk")
 	if worst := f.NewBySeverity[client.SeverityCritical]; worst > 0 {
 		say(c.New, fmt.Sprintf("new (%d critical)", worst))
 	} else {
 		say(c.New, "new")
 	}
-	say(f.Graver, "more severe")
+	say(f.Graver, "worse")
+	say(f.all(SectionChanged)-f.Graver, "changed")
 	say(c.Fixed, "fixed")
+	say(f.all(SectionNoLongerHigh), "no longer at high risk")
 	say(c.Failed, "failed")
-	say(f.NewlyUnreached, "no longer reachable")
+	say(f.NewlyUnreached, strings.ToLower(newlyUnreached(f.Previous == nil)))
 	say(c.NotScanned, "not scanned")
+	if len(said) == 0 {
+		say(c.Unknown, "could not be compared")
+	}
 	if len(said) == 0 {
 		said = append(said, "nothing has changed")
 	}
@@ -157,13 +173,12 @@ func (f Facts) Head() []string {
 
 // parts are the sections, what matters most first.
 func (f Facts) parts() []part {
-	count := func(n int, section string) int { return n + f.Omitted[section] }
-	high, gone := count(len(f.NewlyHigh), SectionNewlyHigh), count(len(f.NoLongerHigh), SectionNoLongerHigh)
+	high, gone := f.all(SectionNewlyHigh), f.all(SectionNoLongerHigh)
 	parts := []part{
 		{fmt.Sprintf("Newly at high risk (%d)", high), f.NewlyHigh, high},
 		{fmt.Sprintf("Failed (%d)", f.Counts.Failed), f.reasonLines(), len(f.Reasons)},
 		{fmt.Sprintf("New (%d)", f.Counts.New), f.newLines(), max(len(f.Groups), min(f.Counts.New, 1))},
-		{fmt.Sprintf("Changed (%d)", count(len(f.Changed), SectionChanged)), lines(f.Changed), len(together(f.Changed, Finding.Difference)) + f.Omitted[SectionChanged]},
+		{fmt.Sprintf("Changed (%d)", f.all(SectionChanged)), lines(f.Changed), len(together(f.Changed, Finding.Difference)) + f.Omitted[SectionChanged]},
 		{fmt.Sprintf("Fixed (%d)", f.Counts.Fixed), lines(f.Fixed), len(together(f.Fixed, Finding.Difference)) + f.Omitted[SectionFixed]},
 		{fmt.Sprintf("No longer at high risk (%d)", gone), f.NoLongerHigh, gone},
 		{fmt.Sprintf("Not reachable (%d, of which %d newly)", f.Counts.Unreached, f.NewlyUnreached), f.Unreached, f.Counts.Unreached},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/picketd/picket/agent/report"
 )
@@ -56,7 +57,7 @@ func printReport(w io.Writer, r *report.Report) error {
 		section(w, rows)
 	}
 	names(w, r, "NO LONGER AT HIGH RISK", f.NoLongerHigh, r.NoLongerHigh.Count)
-	names(w, r, "NO LONGER REACHABLE", r.NewlyUnreached.First(mostReported), r.NewlyUnreached.Count)
+	names(w, r, strings.ToUpper(r.NewlyUnreachedTitle()), r.NewlyUnreached.First(mostReported), r.NewlyUnreached.Count)
 	names(w, r, "NOT REACHABLE, AS BEFORE", r.StillUnreached.First(mostReported), r.StillUnreached.Count)
 	missing := table{{"NOT SCANNED", "WHY"}}
 	for _, one := range f.NotScanned[:min(mostReported, len(f.NotScanned))] {
