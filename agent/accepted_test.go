@@ -97,13 +97,18 @@ func TestWhatWasAcceptedIsToldAgain(t *testing.T) {
 		ago, until time.Duration
 		state      string
 	}{
-		{4, -1000, client.StateHighRiskFound}, // told
+		{6, 0, client.StateHighRiskFound},     // told; there is no entry yet
+		{5, 0, client.StateFinished},          // and not once more
+		{4, -2000, client.StateHighRiskFound}, // an acceptance has ended since
 		{3, 1000, client.StateFinished},       // accepted
 		{2, 1000, client.StateFinished},
 		{1, -1000, client.StateHighRiskFound}, // told again: not accepted any more
 		{0, -1000, client.StateFinished},      // and not once more
 	} {
-		config := fmt.Sprintf("[notification]\nrepeat = \"7d\"\n[step.assess]\naccepted = [%q]\n", acceptedUntil(t, now.Add(night.until*time.Hour)))
+		config := "[notification]\nrepeat = \"7d\"\n"
+		if night.until != 0 {
+			config += fmt.Sprintf("[step.assess]\naccepted = [%q]\n", acceptedUntil(t, now.Add(night.until*time.Hour)))
+		}
 		j := jobOn(t, config, log4j)
 		j.a.client = clientOf(t, known)
 		got, err := j.assess(t.Context())

@@ -197,6 +197,21 @@ func TestAnEntryThatMeetsNothingIsNamed(t *testing.T) {
 	}
 }
 
+// TestThePageIsRight: its example is one.
+func TestThePageIsRight(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/accepted.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(string(page), "# /etc/picket/accepted.toml\n")
+	example, _, _ = strings.Cut(example, "```")
+	l, err := Open([]string{written(t, "accepted.toml", example)}, nil)
+	if err != nil || len(l.rules) != 1 {
+		t.Errorf("%q: %v", example, err)
+	}
+}
+
 func FuzzEntries(f *testing.F) {
 	f.Add(anEntry())
 	f.Add("[[accept]]\nassets = [\"*\", 3]\nuntil = 1")

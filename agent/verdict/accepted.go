@@ -73,6 +73,13 @@ func (a *Accepted) Endings(most int) (said []string) {
 	return said
 }
 
+// endedSince says whether an acceptance is over that was not then.
+func (a *Accepted) endedSince(then *Accepted) bool {
+	return a != nil && slices.ContainsFunc(a.Ended, func(r AcceptedRisk) bool {
+		return then == nil || !slices.ContainsFunc(then.Ended, func(old AcceptedRisk) bool { return old.ID == r.ID && old.Until == r.Until })
+	})
+}
+
 // explain says why findings were accepted.
 func (a *Accepted) explain(say func(string, ...any)) {
 	if a == nil {

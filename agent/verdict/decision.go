@@ -160,9 +160,9 @@ func (p judged) words() string {
 	return fmt.Sprintf("%s (%s)", p.Condition, p.Because)
 }
 
-// NewReason says whether a part of the condition holds that did not hold then.
+// NewReason says whether a part of the condition holds that did not hold then, or an acceptance has ended since.
 func NewReason(now, then AssessFacts) bool {
 	return slices.ContainsFunc(now.Parts, func(p judged) bool {
 		return p.Holds && !slices.ContainsFunc(then.Parts, func(q judged) bool { return q.Holds && q.Condition == p.Condition })
-	})
+	}) || now.Accepted.endedSince(then.Accepted)
 }
