@@ -97,15 +97,17 @@ func TestWhatWasAcceptedIsToldAgain(t *testing.T) {
 		ago, until time.Duration
 		state      string
 	}{
-		{6, 0, client.StateHighRiskFound},     // told; there is no entry yet
-		{5, 0, client.StateFinished},          // and not once more
-		{4, -2000, client.StateHighRiskFound}, // an acceptance has ended since
-		{3, 1000, client.StateFinished},       // accepted
-		{2, 1000, client.StateFinished},
-		{1, -1000, client.StateHighRiskFound}, // told again: not accepted any more
-		{0, -1000, client.StateFinished},      // and not once more
+		{8, 0, client.StateHighRiskFound},     // told; there is no entry yet
+		{7, 0, client.StateFinished},          // and not once more
+		{6, -2000, client.StateHighRiskFound}, // an acceptance has ended since
+		{5, 1000, client.StateFinished},       // accepted
+		{4, 1000, client.StateFinished},
+		{3, -1000, client.StateHighRiskFound}, // that has ended, too
+		{2, -1000, client.StateFinished},
+		{1, 1000, client.StateFinished},
+		{0, 0, client.StateHighRiskFound}, // the entry is taken out
 	} {
-		config := "[notification]\nrepeat = \"7d\"\n"
+		config := "[notification]\nrepeat = \"20d\"\n"
 		if night.until != 0 {
 			config += fmt.Sprintf("[step.assess]\naccepted = [%q]\n", acceptedUntil(t, now.Add(night.until*time.Hour)))
 		}
