@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/picketd/picket/agent/accept"
 	"github.com/picketd/picket/agent/findings"
 	"github.com/picketd/picket/agent/report"
 	"github.com/picketd/picket/agent/verdict"
@@ -157,32 +156,45 @@ func TestAFileOfAcceptedRisksIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestAReportNamesAcceptedRisksThatMetNothing on the whole list, whoever assessed its assets.
+// TestAReportNamesAcceptedRisksThatMetNothing on the whole list, whoever assessed its assets, and acceptances that are over.
 func TestAReportNamesAcceptedRisksThatMetNothing(t *testing.T) {
 	t.Parallel()
-	config := fmt.Sprintf("[step.assess]\naccepted = [%q]\n", acceptedUntil(t, time.Now().Add(48*time.Hour)))
-	var met accept.Use
-	for id, want := range map[string]int{"": 0, "CVE-2020-0001": 1, "CVE-2021-44228": 0} {
-		j := jobOn(t, config, findings.Finding{ID: id})
-		if id != "" {
+	path := acceptedUntil(t, time.Now().Add(48*time.Hour))
+	notes := func(path string, ids ...string) []string {
+		var n acceptance
+		add := n.noting(func(report.Asset) error { return nil })
+		j := jobOn(t, "")
+		for _, id := range ids {
+			j = jobOn(t, fmt.Sprintf("[step.assess]\naccepted = [%q]\n", path), findings.Finding{ID: id})
 			got, err := j.assess(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			j.ticket.Steps[client.StepAssess] = client.Step{State: got.State, Facts: got.Facts}
-		}
-		one := accept.Use{}
-		for _, u := range []*accept.Use{&one, &met} {
-			if err := noting(u, func(report.Asset) error { return nil })(report.Asset{Name: "web-01", Now: &j.ticket}); err != nil {
+			if err := add(report.Asset{Name: "web-01", Now: &j.ticket}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if notes := unusedNote(j.a.files.accepted.current(), &one); len(notes) != want || want > 0 && !strings.HasPrefix(notes[0], "1 accepted risk met no finding of the 1 asset that") {
-			t.Errorf("with %s the report says %q", id, notes)
+		if err := add(report.Asset{Name: "db-01"}); err != nil {
+			t.Fatal(err)
+		}
+		return n.notes(j.a.files.accepted.current())
+	}
+	for _, c := range []struct {
+		ids   []string
+		notes string
+	}{
+		{nil, ""},
+		{[]string{"CVE-2020-0001"}, "1 accepted risk met no finding of the 1 asset assessed with these files: CVE-2021-44228 (" + path + ":1)."},
+		{[]string{"CVE-2020-0001", "CVE-2021-44228"}, ""},
+	} {
+		if got := strings.Join(notes(path, c.ids...), "\n"); got != c.notes {
+			t.Errorf("of %v the report says %q", c.ids, got)
 		}
 	}
-	if l, err := accept.Open([]string{acceptedUntil(t, time.Now().Add(48*time.Hour))}, nil); err != nil || unusedNote(l, &met) != nil {
-		t.Error("what one of two assets has met is named")
+	path = acceptedUntil(t, time.Now().Add(-48*time.Hour))
+	if got := notes(path, "CVE-2021-44228", "CVE-2021-44228"); len(got) != 1 || !strings.HasPrefix(got[0], "Acceptance of CVE-2021-44228 ended on ") || !strings.HasSuffix(got[0], ": it counts again, on 2 assets.") {
+		t.Errorf("of one that is over the report says %q", got)
 	}
 }
 

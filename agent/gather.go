@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/picketd/picket/agent/accept"
 	"github.com/picketd/picket/agent/assets"
 	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/agent/report"
@@ -83,13 +82,13 @@ func (j *job) gather(ctx context.Context) (verdict.Record, error) {
 		f.Past = append(f.Past, EarlierReport{one.Report.Task, one.Report.At})
 	}
 	feed := &Feed{Client: j.a.client, Call: call, Task: header.Task, Lists: f.Lists, Before: f.Before, Own: r.list, Past: f.Past}
-	maker, met := report.New(header), accept.Use{}
-	if err := feed.Each(ctx, noting(&met, maker.Add)); err != nil {
+	maker, accepted := report.New(header), acceptance{}
+	if err := feed.Each(ctx, accepted.noting(maker.Add)); err != nil {
 		return verdict.Record{}, fmt.Errorf("cannot read the tickets of the list: %w", err)
 	}
 	done := maker.Report()
 	done.Notes = append(done.Notes, r.notes(feed)...)
-	done.Notes = append(done.Notes, unusedNote(j.a.files.accepted.current(), &met)...)
+	done.Notes = append(done.Notes, accepted.notes(j.a.files.accepted.current())...)
 	if f.Report, err = done.Facts(reportFacts); err != nil {
 		return verdict.Record{}, err
 	}
