@@ -50,6 +50,11 @@
 //	the same list on several hosts          each takes chunks of it in an order of chance; each asset is done once, and what is done
 //	                                        is passed over, 256 assets with one call
 //	a host of a list dies, or stands still  the others do what it left: nobody owns a chunk
+//	the run that makes a report dies        another that is still there begins it anew; else the next run with this list does
+//	a run with another list of the report   the others wait until it was not heard of for 45 s; nothing moves then for --give-up: what
+//	dies                                    it left counts as not scanned, and the report says so
+//	the report is made before an asset is   the asset is told by itself; what met the very moment, the next report tells as new
+//	assessed
 //	a ticket is reopened                    its chunk is looked at again by whoever comes next, and so is all when Redis lost data
 //
 // What a command has started in process groups of its own, and what is left of its group when this process is killed by
@@ -75,6 +80,13 @@
 //
 // A report in a file is used when it is whole, not older than the ticket (or max_age), and of this asset where its format names
 // one. Without an end of its own, as nuclei's lines, it must have been left alone for a while, and must not be empty.
+//
+// # A report
+//
+// A list is an asset, too: list:NAME, in the flow list-report. Which runs are at work on which lists for it, the daemon keeps (reporter.go).
+// When all is settled, whichever run comes first gathers it from the assets' tickets and those of the reports before (gather.go, feed.go),
+// and has people told, in one message. It is compared with what people were told: with the newest report that somebody got, and of an asset
+// with what the newest of those reports knew that could know it. An asset is left to the report only as long as that is not made.
 //
 // Told is who has a receipt. With notification.repeat, a channel without one is told again, and only that. The times that are
 // compared are all Redis'.

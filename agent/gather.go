@@ -65,7 +65,11 @@ func (j *job) gather(ctx context.Context) (verdict.Record, error) {
 		j.lease.Expect(time.Minute)
 		return j.a.follow(ctx, call)
 	}
-	noted, err := r.tell(ctx)
+	var noted client.ReportResponse
+	err := call(ctx, func(ctx context.Context) (err error) {
+		noted, err = r.tell(ctx)
+		return err
+	})
 	if err != nil {
 		return verdict.Record{}, err
 	}

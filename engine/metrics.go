@@ -15,6 +15,7 @@ type metrics struct {
 	claims   *prometheus.CounterVec // result: granted held terminal refused
 	ended    *prometheus.CounterVec // reason
 	renewals *prometheus.CounterVec // result: ok failed taken
+	reports  *reportFigures
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -31,6 +32,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		renewals: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "picket_renewals_total", Help: "Renewals of locks by result.",
 		}, []string{"result"}),
+		reports: newReportFigures(r),
 	}
 	m.begin()
 	return m

@@ -61,6 +61,9 @@ func (e *Engine) Step(ctx context.Context, id string, uid uint32, r StepRequest)
 	if err != nil {
 		return WriteResult{}, err
 	}
+	if c.flow == store.ListReport && written.Code == store.OK {
+		e.metrics.reports.gathered(c.ticket.Asset, r.Facts)
+	}
 	return e.written(ctx, c, written, ErrStepConflict)
 }
 

@@ -74,6 +74,9 @@ func isPlain(r rune) bool { return assets.IsAlphanumeric(r) || r == '.' || r == 
 // IsReport reports whether an asset is a list's report.
 func (a Asset) IsReport() bool { return strings.HasPrefix(string(a), assets.ReportPrefix) }
 
+// ReportName is the name of the report that an asset is.
+func (a Asset) ReportName() string { return strings.TrimPrefix(string(a), assets.ReportPrefix) }
+
 // ReportAsset is the asset of the report of that name. Its error is an ErrInvalidAsset.
 func ReportAsset(name string) (Asset, error) {
 	if wrong := assets.CheckReport(name); wrong != "" {

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/picketd/picket/agent/assets"
 )
@@ -123,7 +122,7 @@ func (f *Flow) Takes(a Asset) error {
 	case f == ListReport && !a.IsReport():
 		return fmt.Errorf("%w: %s is for assets that begin with %s: leave flow out for any other", ErrInvalidAsset, ListReportFlow, assets.ReportPrefix)
 	case f == ListReport:
-		_, err := ReportAsset(strings.TrimPrefix(string(a), assets.ReportPrefix))
+		_, err := ReportAsset(a.ReportName())
 		return err
 	}
 	return nil

@@ -6,8 +6,6 @@ package store
 import (
 	"strconv"
 	"strings"
-
-	"github.com/picketd/picket/agent/assets"
 )
 
 // Keys makes the names of all keys below a prefix; docs/schema.md says what stands in each. Those of an asset share one hash tag, so
@@ -71,7 +69,7 @@ func (k Keys) list(digest string) string { return k.prefix + ":list:" + digest }
 
 // report is the key of what is noted of a report.
 func (k Keys) report(id TicketID) string {
-	return k.prefix + ":report:{" + id.Task + "}:" + strings.TrimPrefix(string(id.Asset), assets.ReportPrefix)
+	return k.prefix + ":report:{" + id.Task + "}:" + id.Asset.ReportName()
 }
 
 // Undelivered is the key of the tickets that a daemon answers for.
