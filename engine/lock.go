@@ -21,6 +21,7 @@ var errHeld = errors.New("held")
 // makes no lock of a stranger's.
 func (e *Engine) lock(ctx context.Context, c *claim) (sent time.Duration, err error) {
 	lock := e.mutex(e.locks, c)
+	var said error
 	for {
 		sent = e.now()
 		err = lock.LockContext(ctx)
@@ -32,11 +33,12 @@ func (e *Engine) lock(ctx context.Context, c *claim) (sent time.Duration, err er
 			return 0, errHeld
 		}
 		e.unlock(c)
+		said = store.Said(said, err)
 		if ctx.Err() != nil || !store.Transient(err) {
 			if errors.Is(ctx.Err(), context.Canceled) {
 				return 0, context.Cause(ctx)
 			}
-			return 0, store.Unavailable(err)
+			return 0, store.Unavailable(said)
 		}
 		select {
 		case <-ctx.Done():

@@ -58,6 +58,15 @@ func Unavailable(err error) error {
 	return &UnavailableError{Why: err.Error()}
 }
 
+// Said is of a failure and the next one what tells more: the next, unless only the one before was an answer of Redis.
+func Said(before, next error) error {
+	var answer redis.Error
+	if errors.As(before, &answer) && !errors.As(next, &answer) {
+		return before
+	}
+	return next
+}
+
 // Transient reports whether an error of Redis may pass within a call's time: no answer, or a node that is loading, failing over or
 // moving.
 func Transient(err error) bool {

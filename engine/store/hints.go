@@ -33,7 +33,9 @@ func (s *Store) MissHint(ctx context.Context, daemon, ticket string) error {
 
 func (s *Store) addHint(ctx context.Context, daemon, ticket string, how redis.ZAddArgs) error {
 	how.Members = []redis.Z{{Score: float64(time.Now().UnixMilli()), Member: ticket}}
-	return unavailableOrNil(s.c.Redis.ZAddArgs(ctx, s.Keys.Undelivered(daemon), how).Err())
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	return s.again(ctx, func() error { return s.c.Redis.ZAddArgs(ctx, s.Keys.Undelivered(daemon), how).Err() })
 }
 
 // DropHint removes a hint that nobody put again since its score was read.

@@ -132,26 +132,44 @@ func (s *Store) run(ctx context.Context, sc script, id TicketID, by Writer, refu
 	case sc.kept:
 		through = s.kept
 	}
+	var v []any
+	err := s.again(ctx, func() (err error) {
+		v, err = through.run(ctx, sc, keys, args)
+		return err
+	})
+	switch {
+	case err != nil && !errors.Is(err, ErrReplicasMissing):
+		return reply{}, err
+	case len(v) == 0:
+		return reply{}, fmt.Errorf("%w: script %s answered nothing", ErrUnavailable, sc.name)
+	}
+	n, _ := v[0].(int64)
+	return reply{Code(n), v[1:]}, err
+}
+
+// again asks Redis again while there is no answer, or one that passes, until the context ends. Errors: as run; of several failures the
+// last that Redis answered, so that a node which answers does not count as silent.
+func (s *Store) again(ctx context.Context, ask func() error) error {
+	var said error
 	for {
-		v, err := through.run(ctx, sc, keys, args)
+		err := ask()
 		if err == nil || errors.Is(err, ErrReplicasMissing) {
-			if len(v) == 0 {
-				return reply{}, fmt.Errorf("%w: script %s answered nothing", ErrUnavailable, sc.name)
-			}
-			n, _ := v[0].(int64)
-			return reply{Code(n), v[1:]}, err
+			return err
 		}
 		if errors.Is(ctx.Err(), context.Canceled) && !errors.Is(context.Cause(ctx), errSilent) {
-			return reply{}, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 		if !Transient(err) {
-			return reply{}, Unavailable(err)
+			return Unavailable(err)
+		}
+		if said = Said(said, err); ctx.Err() != nil {
+			return Unavailable(said)
 		}
 		select {
 		case <-ctx.Done():
-			return reply{}, Unavailable(err)
+			return Unavailable(said)
 		case <-s.waiting.Done():
-			return reply{}, errGivenUp
+			return errGivenUp
 		case <-time.After(RetryPause):
 		}
 	}
