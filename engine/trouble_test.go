@@ -22,28 +22,42 @@ import (
 // trouble is an error that Redis answers with, for as long as it lasts.
 type trouble struct {
 	args  []string
-	begin func(t *testing.T, s *redistest.Server, r *redis.Client)
+	begin func(t *testing.T, r *redis.Client)
 	end   func(t *testing.T, r *redis.Client)
-	says  string // a call that outlasts its time, or is not tried again
-	once  bool   // a call is answered at once: the trouble does not pass by itself
+	slot  func(t *testing.T, c *redistest.Cluster, begin bool) // begins and ends it, on a Cluster
+	says  string                                               // a call that outlasts its time, or is not tried again
+	once  bool                                                 // a call is answered at once: the trouble does not pass by itself
 }
 
-// troubles are the errors of one server. Those of a Cluster are in resharding_test.go.
+// setup is a fleet on a Redis that can get into trouble and out of it.
+func (c trouble) setup(t *testing.T) (f *fleet, begin, end func()) {
+	if c.slot == nil {
+		f, server := setup(t, c.args...)
+		r := server.Client()
+		return f, func() { c.begin(t, r) }, func() { c.end(t, r) }
+	}
+	cluster := redistest.StartCluster(t)
+	over := client(cluster.Addrs()...)
+	t.Cleanup(func() { _ = over.Close() })
+	return &fleet{t, over, "picket"}, func() { c.slot(t, cluster, true) }, func() { c.slot(t, cluster, false) }
+}
+
+// troubles are those errors that come to every call. What a slot that moves answers is in resharding_test.go.
 var troubles = map[string]trouble{
 	"READONLY": {
-		begin: func(t *testing.T, _ *redistest.Server, r *redis.Client) { set(t, r, "replicaof", "127.0.0.1", "1") },
+		begin: func(t *testing.T, r *redis.Client) { set(t, r, "replicaof", "127.0.0.1", "1") },
 		end:   func(t *testing.T, r *redis.Client) { set(t, r, "replicaof", "no", "one") },
 		says:  "READONLY",
 	},
 	"MASTERDOWN": {
 		args:  []string{"--replica-serve-stale-data", "no"},
-		begin: func(t *testing.T, _ *redistest.Server, r *redis.Client) { set(t, r, "replicaof", "127.0.0.1", "1") },
+		begin: func(t *testing.T, r *redis.Client) { set(t, r, "replicaof", "127.0.0.1", "1") },
 		end:   func(t *testing.T, r *redis.Client) { set(t, r, "replicaof", "no", "one") },
 		says:  "MASTERDOWN",
 	},
 	"LOADING": {
 		args: []string{"--enable-debug-command", "yes", "--loading-process-events-interval-bytes", "1024"},
-		begin: func(t *testing.T, _ *redistest.Server, r *redis.Client) {
+		begin: func(t *testing.T, r *redis.Client) {
 			for i := range 100 {
 				set(t, r, "setrange", "filler:"+string(rune('a'+i)), 1<<12, "x")
 			}
@@ -59,7 +73,7 @@ var troubles = map[string]trouble{
 	},
 	"BUSY": {
 		args: []string{"--busy-reply-threshold", "100"},
-		begin: func(t *testing.T, _ *redistest.Server, r *redis.Client) {
+		begin: func(t *testing.T, r *redis.Client) {
 			go r.Eval(t.Context(), "while true do end", nil)
 			eventually(t, "it is busy", func() bool { return redis.HasErrorPrefix(r.Get(t.Context(), "x").Err(), "BUSY") })
 		},
@@ -67,20 +81,21 @@ var troubles = map[string]trouble{
 		says: "BUSY",
 	},
 	"NOREPLICAS": {
-		begin: func(t *testing.T, _ *redistest.Server, r *redis.Client) {
+		begin: func(t *testing.T, r *redis.Client) {
 			set(t, r, "config", "set", "min-replicas-to-write", 1)
 		},
 		end:  func(t *testing.T, r *redis.Client) { set(t, r, "config", "set", "min-replicas-to-write", 0) },
 		says: "NOREPLICAS",
 	},
+	"CLUSTERDOWN": {slot: slotUnserved, says: "CLUSTERDOWN"},
 	"OOM": {
-		begin: func(t *testing.T, _ *redistest.Server, r *redis.Client) { set(t, r, "config", "set", "maxmemory", 1) },
+		begin: func(t *testing.T, r *redis.Client) { set(t, r, "config", "set", "maxmemory", 1) },
 		end:   func(t *testing.T, r *redis.Client) { set(t, r, "config", "set", "maxmemory", 0) },
 		says:  "maxmemory", once: true,
 	},
 	"MISCONF": {
 		args: []string{"--save", "3600 1", "--dbfilename", "taken"},
-		begin: func(t *testing.T, _ *redistest.Server, r *redis.Client) {
+		begin: func(t *testing.T, r *redis.Client) {
 			dir := r.ConfigGet(t.Context(), "dir").Val()["dir"]
 			if err := os.MkdirAll(filepath.Join(dir, "taken", "x"), 0o700); err != nil {
 				t.Fatal(err)
@@ -94,6 +109,23 @@ var troubles = map[string]trouble{
 		end:  func(t *testing.T, r *redis.Client) { set(t, r, "config", "set", "stop-writes-on-bgsave-error", "no") },
 		says: "MISCONF", once: true,
 	},
+}
+
+// slotUnserved has no node serve one slot, and so none serve anything.
+func slotUnserved(t *testing.T, c *redistest.Cluster, begin bool) {
+	const slot = 0 // the first master's
+	for i, s := range c.Servers {
+		if r := s.Client(); begin {
+			set(t, r, "cluster", "delslots", slot)
+		} else if i == 0 {
+			set(t, r, "cluster", "addslots", slot)
+		}
+	}
+	want := map[bool]string{true: "cluster_state:fail", false: "cluster_state:ok"}[begin]
+	for _, s := range c.Servers {
+		r := s.Client()
+		eventually(t, want, func() bool { return strings.Contains(r.ClusterInfo(t.Context()).Val(), want) })
+	}
 }
 
 func set(t *testing.T, r *redis.Client, command ...any) {
@@ -136,8 +168,7 @@ func TestF16_F31_EachErrorOfRedis(t *testing.T) {
 	for name, c := range troubles {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, server := setup(t, c.args...)
-			r := server.Client()
+			f, begin, end := c.setup(t)
 			e := f.host("host-a", func(c *Config) { c.TTL = time.Minute })
 			each := func(all map[string]func() error, check func(what string, err error)) {
 				var pending sync.WaitGroup
@@ -147,7 +178,7 @@ func TestF16_F31_EachErrorOfRedis(t *testing.T) {
 				pending.Wait()
 			}
 			lasting, held := calls(t, e, "")
-			c.begin(t, server, r)
+			begin()
 			each(lasting, func(what string, err error) {
 				if what == "renewal" {
 					return
@@ -157,19 +188,19 @@ func TestF16_F31_EachErrorOfRedis(t *testing.T) {
 					t.Errorf("%s says %v, want %s", what, err, c.says)
 				}
 			})
-			c.end(t, r)
+			end()
 			each(lasting, func(what string, err error) {
 				if err != nil {
 					t.Errorf("%s, when it is over: %v", what, err)
 				}
 			})
 			passing, more := calls(t, e, "-passing")
-			c.begin(t, server, r)
+			begin()
 			over := make(chan struct{})
 			go func() {
 				defer close(over)
 				time.Sleep(time.Second)
-				c.end(t, r)
+				end()
 			}()
 			each(passing, func(what string, err error) {
 				if err != nil && !c.once {
