@@ -49,6 +49,7 @@ const (
 	ConfigReloaded Kind = "config_reloaded"
 	ConfigRefused  Kind = "config_refused"
 	Dropped        Kind = "dropped"
+	Alarm          Kind = "alarm"    // what trust rests on is not as it was
 	Refusals       Kind = "refusals" // more of them than are told one by one
 )
 
@@ -96,5 +97,6 @@ var meanings = map[Kind]meaning{
 	ConfigReloaded: {"1c164b021dd6f4e135fb304bc42c3227", journal.PriNotice, "the configuration is read again$why"},
 	ConfigRefused:  {"83baf2f0bb5a01e01fb821349522a25d", journal.PriErr, "a wrong configuration is refused$why"},
 	Refusals:       {"dbbcade086504c71979cb54350b847d2", journal.PriWarning, "calls of $agent are refused, $code$why"},
+	Alarm:          {"c2d9f4b86a1740d59a3be0f7715c2e84", journal.PriErr, "what trust rests on is not as it was$why"},
 	Dropped:        {"8939400069c8f0a5a247f9bc013c1540", journal.PriErr, "audit records are missing: $lost"},
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/go-redsync/redsync/v4"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/delivery"
 	"github.com/picketd/picket/engine/lookout"
 	"github.com/picketd/picket/engine/process"
@@ -38,7 +39,9 @@ func New(c Config) (*Engine, error) {
 	e.life, e.end = context.WithCancel(context.Background())
 	e.metrics = newMetrics(c.Registry)
 	e.lookout = lookout.New(lookout.Config{
-		Outbox: c.Outbox, Daemon: e.daemon, About: c.About, StateDir: c.StateDir, Now: now, Logger: c.Logger, Registry: c.Registry,
+		Outbox: c.Outbox, Daemon: e.daemon, About: c.About, StateDir: c.StateDir, Now: now,
+		Alarmed: func(name, message string) { c.Audit(audit.Event{Kind: audit.Alarm, Reason: name + ": " + message}) },
+		Logger:  c.Logger, Registry: c.Registry,
 	})
 	var err error
 	e.store, err = store.New(store.Config{

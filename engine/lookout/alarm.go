@@ -36,7 +36,8 @@ type Alarm struct {
 
 // alarms are those of now.
 type alarms struct {
-	log *slog.Logger
+	log  *slog.Logger
+	tell func(name, message string) // as often as the log
 
 	mu     sync.Mutex
 	raised map[string]Alarm
@@ -44,8 +45,8 @@ type alarms struct {
 	said   map[string]time.Time // when it was last logged
 }
 
-func newAlarms(log *slog.Logger) *alarms {
-	return &alarms{log: log, raised: map[string]Alarm{}, once: map[string]bool{}, said: map[string]time.Time{}}
+func newAlarms(log *slog.Logger, tell func(name, message string)) *alarms {
+	return &alarms{log: log, tell: tell, raised: map[string]Alarm{}, once: map[string]bool{}, said: map[string]time.Time{}}
 }
 
 // happened raises an alarm about something that happened, for alarmKept.
@@ -83,6 +84,7 @@ func (a *alarms) raise(name, message string, once bool) {
 	a.mu.Unlock()
 	if say {
 		a.log.Error(message, "alarm", name)
+		a.tell(name, message)
 	}
 }
 

@@ -29,6 +29,7 @@ type Config struct {
 	About    func() store.About // what the fleet is told of it; it must not block. nil: nothing
 	StateDir string             // where is kept what the next start shall know. Empty: nowhere
 	Now      func() time.Duration
+	Alarmed  func(name, message string) // is called for each alarm that is said in the log, and must not block. nil: nothing
 	Logger   *slog.Logger
 	Registry prometheus.Registerer // nil: metrics are kept and shown nowhere
 }
@@ -60,8 +61,11 @@ type Lookout struct {
 
 // New starts nothing.
 func New(c Config) *Lookout {
+	if c.Alarmed == nil {
+		c.Alarmed = func(string, string) {}
+	}
 	return &Lookout{
-		Pace: defaultPace, c: c, wall: func() time.Time { return time.Now().Round(0) }, metrics: newMetrics(c.Registry), alarms: newAlarms(c.Logger),
+		Pace: defaultPace, c: c, wall: func() time.Time { return time.Now().Round(0) }, metrics: newMetrics(c.Registry), alarms: newAlarms(c.Logger, c.Alarmed),
 		overdue: make(chan []store.Silent, 1), stores: map[string]string{}, servers: map[string]clockTime{},
 	}
 }
