@@ -171,6 +171,7 @@ func setupAuditWalk(t *testing.T) (*auditWalk, *receiver, *redistest.Server) {
 	}
 	h := setup(t, func(c *Config) {
 		c.Redis.Addrs, c.AdminGroup = []string{unixAddr(server)}, g.Name
+		c.Redis.WaitReplicas, c.Redis.WaitTimeout, c.Redis.WaitElse = 1, Duration(5*time.Millisecond), GoOn // there is none
 		deliverTo(c, r, channels...)
 	})
 	h.start(t)
@@ -210,6 +211,11 @@ func TestG12_EachWriteLeavesOneRecord(t *testing.T) {
 	server.Freeze()
 	w.call("step", audit.Unconfirmed, "away.example/t", "", client.StateAssetOnline, w.stepTo(id, client.StepOnline, client.StateAssetOnline, ""), "STEP", client.StepOnline)
 	server.Thaw()
+	w.told(audit.Unreplicated, "away.example/t", "", client.StateInit)
+	if err := server.Client().FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	w.told(audit.Alarm, "", "", "")
 	w.host.stop(t)
 
 	records := recordsIn(t, w.audit.String())
