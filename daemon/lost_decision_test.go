@@ -51,6 +51,10 @@ func TestG10_WhatRedisLostInTheMiddleOfAnAttemptIsDecidedByAPerson(t *testing.T)
 				list, err := h.client.Outbox(t.Context(), client.DeliveryParked)
 				return err == nil && len(list.Intents) == 1
 			})
+			list, err := h.client.OutboxTicket(t.Context(), theAsset, theTask)
+			if err != nil || len(list.Intents) != 1 || list.Intents[0].Notification == nil || list.Intents[0].Notification.Title != "first" {
+				t.Errorf("what is to be decided about is %+v, %v", list, err)
+			}
 			if _, err := c.decide(h.client)(t.Context(), theAsset, theTask, "", "looked it up"); err != nil {
 				t.Fatal(err)
 			}

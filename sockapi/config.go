@@ -59,6 +59,7 @@ type Engine interface {
 type Outbox interface {
 	Find(origins []outbox.Origin, status outbox.Status, limit int) (all []outbox.Intent, more bool, err error)
 	Ticket(ticket string) ([]outbox.Intent, error)
+	Get(ref outbox.Ref) (outbox.Intent, error)
 }
 
 // Config is what New needs.

@@ -58,7 +58,9 @@ func listIntents(c *call, q outboxQuery, _ noInput) (answer, error) {
 		c.api.Logger.Error("cannot list the outbox", "error", err)
 		return answer{}, problem(client.OutboxUnavailable, "this host's outbox cannot be read; see /readyz?verbose")
 	}
-	return intentsAnswer(found, more), nil
+	list := intentsAnswer(found)
+	list.More = more
+	return intentList(list), nil
 }
 
 // Outstanding are the intents that GET /v1/outbox lists for a status. Errors: the outbox' own.
@@ -115,17 +117,26 @@ func getIntents(c *call, q outboxQuery, _ noInput) (answer, error) {
 			return string(in.Origin) != q.Status && !hasChannelIn(in, outbox.Status(q.Status))
 		})
 	}
-	return intentsAnswer(found, false), nil
+	list := intentsAnswer(found)
+	for i, in := range found {
+		if whole, err := c.api.Outbox.Get(in.Ref); err == nil && in.Origin != outbox.Closed { // else it is closed by now
+			list.Intents[i].Notification = wireContent(whole.Content)
+		}
+	}
+	return intentList(list), nil
 }
 
-func intentsAnswer(found []outbox.Intent, more bool) answer {
-	list := client.IntentList{Intents: []client.Intent{}, More: more}
+// intentsAnswer sorts intents by age, and puts them into the form of the wire.
+func intentsAnswer(found []outbox.Intent) client.IntentList {
+	slices.SortStableFunc(found, func(a, b outbox.Intent) int { return a.At.Compare(b.At) })
+	list := client.IntentList{Intents: []client.Intent{}}
 	for _, in := range found {
 		list.Intents = append(list.Intents, wireIntent(in))
 	}
-	slices.SortStableFunc(list.Intents, func(a, b client.Intent) int { return a.CreatedAt.Compare(b.CreatedAt) })
-	return answer{status: http.StatusOK, body: &list}
+	return list
 }
+
+func intentList(list client.IntentList) answer { return answer{status: http.StatusOK, body: &list} }
 
 func hasChannelIn(in outbox.Intent, status outbox.Status) bool {
 	for _, d := range in.Channels {

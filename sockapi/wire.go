@@ -4,6 +4,7 @@
 package sockapi
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -97,4 +98,14 @@ func wireIntent(in outbox.Intent) client.Intent {
 		wire.Channels[name] = one
 	}
 	return wire
+}
+
+// wireContent is an intent's content as it stands in the outbox; nil when that has none.
+func wireContent(content []byte) *client.Notification {
+	var n client.Notification
+	if err := json.Unmarshal(content, &n); err != nil {
+		return nil
+	}
+	n.Facts = nil
+	return &n
 }

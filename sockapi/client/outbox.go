@@ -16,6 +16,8 @@ type Intent struct {
 	Status    string                    `json:"status" enum:"staged,committed,adopted,closed" doc:"staged: not sendable yet; closed: only the receipts are left."`
 	CreatedAt time.Time                 `json:"created_at"`
 	Channels  map[string]IntentDelivery `json:"channels"`
+
+	Notification *Notification `json:"notification" doc:"What is told, without its facts. Null in listings, and once the intent is closed."`
 }
 
 // IntentDelivery is what this host knows of an intent on one channel.

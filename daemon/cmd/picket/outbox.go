@@ -13,6 +13,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -42,7 +43,14 @@ func outboxCommand() *cli.Command {
 				Action: func(c *cli.Context) error {
 					asset, task := ticketOf(c)
 					r, err := connect(c).OutboxTicket(c.Context, asset, task)
-					return answer(c, r, err, func(w io.Writer) { intentTable(r.Intents).print(w) })
+					return answer(c, r, err, func(w io.Writer) {
+						intentTable(r.Intents).print(w)
+						for _, in := range r.Intents {
+							if n := in.Notification; n != nil {
+								fmt.Fprintf(w, "\n%s: %s\n%s\n", n.Severity, plain.Line(n.Title, 256), plain.Text(n.Text))
+							}
+						}
+					})
 				},
 			},
 			decision("retry", "send once more, from this host, on channels that are dead, parked or unknown; for administrators",
