@@ -183,7 +183,9 @@ func (brokenOutbox) Find([]outbox.Origin, outbox.Status, int) ([]outbox.Intent, 
 
 func (brokenOutbox) Ticket(string) ([]outbox.Intent, error) { return nil, errors.New(secret) }
 
-func (brokenOutbox) Get(outbox.Ref) (outbox.Intent, error) { return outbox.Intent{}, errors.New(secret) }
+func (brokenOutbox) Get(outbox.Ref) (outbox.Intent, error) {
+	return outbox.Intent{}, errors.New(secret)
+}
 
 func TestOutboxUnavailable(t *testing.T) {
 	t.Parallel()
