@@ -4,6 +4,8 @@
 package daemon
 
 import (
+	"bytes"
+	"runtime"
 	"testing"
 	"time"
 
@@ -16,6 +18,12 @@ import (
 func TestG9_ADaemonGoesOnWithTheReplica(t *testing.T) {
 	t.Parallel()
 	const key = "picket:{" + theAsset + "}:probe"
+	t.Cleanup(func() { // a pool notices within a second that it is closed
+		eventually(t, "go-redis dials no master that was killed", func() bool {
+			stacks := make([]byte, 1<<22)
+			return !bytes.Contains(stacks[:runtime.Stack(stacks, true)], []byte("tryDial"))
+		})
+	})
 	for _, mode := range []string{Sentinel, Cluster} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
