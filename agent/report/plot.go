@@ -76,7 +76,9 @@ func drawn(title string, runs []Past, upName string, up func(Past) int, downName
 	}
 	const gap = 2
 	scale := float64(plotHeight) / float64(max(p.Most+p.Least, 1))
-	p.Base = float64(p.Most) * scale
+	if p.Base = float64(p.Most) * scale; p.Most+p.Least == 0 {
+		p.Base = plotHeight
+	}
 	step := float64(plotWidth) / float64(max(len(runs), 8)) // few reports make no walls
 	for i, run := range runs {
 		tip := fmt.Sprintf("%s (%s): %d %s", plain.Cut(run.Task, 60), run.At.UTC().Format(time.DateOnly), up(run), upName)

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -204,19 +203,17 @@ func (r *reportReader) read(ctx context.Context, rows ...func(report.Row) error)
 	}
 	feed := agent.Feed{Client: r.cl, Call: directly, Task: r.task, Lists: r.facts.Lists, Before: r.facts.Before, Past: r.facts.Past, Until: told.At}
 	maker, seen := report.New(h, rows...), 0
-	shown := time.Now()
+	shown, clear := time.Now(), ""
 	err := feed.Each(ctx, func(a report.Asset) error {
 		if seen++; isTerminal(r.progress) && time.Since(shown) > time.Second {
-			shown = time.Now()
+			shown, clear = time.Now(), "\r\x1b[K"
 			fmt.Fprintf(r.progress, "\r%d of about %d assets read", seen, told.Counts.Assets)
 		}
 		return maker.Add(a)
 	})
-	if isTerminal(r.progress) {
-		fmt.Fprint(r.progress, "\r\x1b[K")
-	}
+	fmt.Fprint(r.progress, clear)
 	if err != nil {
-		return nil, errors.Join(err, context.Cause(ctx))
+		return nil, err
 	}
 	made := maker.Report()
 	if r.changed == "" && made.Counts != told.Counts {

@@ -15,7 +15,7 @@ import (
 // mostReported is how many rows of a section a terminal shows.
 const mostReported = 20
 
-// printReport shows the head of each section. What is open as before is not repeated: --csv lists it.
+// printReport shows the head of each section.
 func printReport(w io.Writer, r *report.Report) error {
 	f, err := r.Facts(1 << 20)
 	if err != nil {
@@ -34,23 +34,25 @@ func printReport(w io.Writer, r *report.Report) error {
 	names(w, r, "NEWLY AT HIGH RISK", f.NewlyHigh, r.NewlyHigh.Count)
 	for _, t := range r.Tables(mostReported) {
 		heading := map[string]string{
-			report.SectionNew: "NEW", report.SectionChanged: "CHANGED", report.SectionFixed: "FIXED", report.SectionAccepted: "ACCEPTED",
+			report.SectionNew: "NEW", report.SectionChanged: "CHANGED", report.SectionFixed: "FIXED", report.SectionOpen: "OPEN", report.SectionAccepted: "ACCEPTED",
 		}[t.Section]
-		if heading == "" {
-			continue
+		if t.Section == report.SectionOpen && r.Previous == "" {
+			continue // all is new
 		}
-		rows := table{{heading, "SEVERITY", "CVSS", "PACKAGE", "FIXED IN", "ASSETS", "WHERE"}}
+		rows := table{{heading, "SEVERITY", "PACKAGE", "FIXED IN", "WHERE"}}
 		for _, row := range t.Rows {
-			severity := row.Severity
-			if row.KEV {
-				severity += ", exploited"
-			}
-			score := ""
+			severity, where, title := row.Severity, row.Where, row.Title
 			if row.CVSS > 0 {
-				score = strconv.FormatFloat(row.CVSS, 'g', -1, 64)
+				severity += " " + strconv.FormatFloat(row.CVSS, 'g', -1, 64)
 			}
-			rows.row(row.ID, severity, score, row.Packages, row.Fixes, strconv.Itoa(row.Assets), row.Where)
-			rows.note(row.Title)
+			if row.Assets > 1 {
+				where = fmt.Sprintf("%d: %s", row.Assets, where)
+			}
+			if row.KEV {
+				title = strings.TrimSuffix("exploited: "+title, ": ")
+			}
+			rows.row(row.ID, severity, row.Packages, row.Fixes, where)
+			rows.note(title)
 			rows.note(row.Said)
 		}
 		rows.left(r, t.Left)
