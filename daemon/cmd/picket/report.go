@@ -92,6 +92,7 @@ type reportReader struct {
 	progress   io.Writer
 
 	facts   agent.ReportFacts
+	until   time.Time           // when it was gathered
 	earlier []agent.ReportFacts // the newest first
 	changed string              // a report that it is compared with instead of the one before
 }
@@ -126,7 +127,7 @@ func (r *reportReader) find(ctx context.Context, since string) error {
 	if r.facts, err = agent.ReadReport(t); err != nil {
 		return err
 	}
-	r.task = t.Task
+	r.task, r.until = t.Task, t.Steps[client.StepGather].At
 	r.earlier, err = agent.EarlierReports(ctx, r.cl, directly, r.name, r.task, r.facts.Report.At)
 	if err != nil || since == "" {
 		return err
@@ -201,7 +202,7 @@ func (r *reportReader) read(ctx context.Context, rows ...func(report.Row) error)
 	for _, f := range slices.Backward(r.earlier) {
 		h.Earlier = append(h.Earlier, f.Report.Past())
 	}
-	feed := agent.Feed{Client: r.cl, Call: directly, Task: r.task, Lists: r.facts.Lists, Before: r.facts.Before, Past: r.facts.Past, Until: told.At}
+	feed := agent.Feed{Client: r.cl, Call: directly, Task: r.task, Lists: r.facts.Lists, Before: r.facts.Before, Past: r.facts.Past, Until: r.until}
 	maker, seen := report.New(h, rows...), 0
 	shown, clear := time.Now(), ""
 	err := feed.Each(ctx, func(a report.Asset) error {
