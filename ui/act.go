@@ -63,15 +63,6 @@ var decisions = []decision{
 	},
 }
 
-// notices are what a page says after a decision, by its name.
-var notices = func() map[string]string {
-	all := map[string]string{}
-	for _, d := range decisions {
-		all[d.Name] = d.Done
-	}
-	return all
-}()
-
 // decisionsOn are those about a channel with a status.
 func decisionsOn(status string) (some []decision) {
 	for _, d := range decisions {

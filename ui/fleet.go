@@ -48,6 +48,7 @@ func fleetPage(v *visit) (any, error) {
 	list, err := v.Hosts(v)
 	if err != nil {
 		f.HostsTrouble = err.Error()
+		f.Alarms = append(f.Alarms, alarm{Bad: true, Text: "The other hosts are not known now: " + f.HostsTrouble})
 		list.Hosts = []client.Host{{ID: v.me.ID, Host: v.me.Host, Version: v.me.Version, Since: &v.me.StartedAt, Alive: true, Claims: v.me.Claims, Warnings: v.me.Warnings}}
 	}
 	f.Hosts = list.Hosts

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/rand"
 	"embed"
 	"errors"
 	"html/template"
@@ -15,6 +16,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/picketd/picket/sockapi/client"
@@ -61,10 +63,11 @@ type book struct {
 	report    Report
 	token     string                        // in every form
 	templates map[string]*template.Template // of the pages, by their names
+	said      *sync.Map                     // what was decided, by a name that one address has; told once
 }
 
 func newBook(c Config, token string) book {
-	return book{client: c.Client, readOnly: c.ReadOnly, report: c.Report, token: token, templates: templates()}
+	return book{client: c.Client, readOnly: c.ReadOnly, report: c.Report, token: token, templates: templates(), said: new(sync.Map)}
 }
 
 // links are the pages to which all pages lead.
@@ -116,7 +119,10 @@ func (b book) show(w http.ResponseWriter, r *http.Request, p page, data func(*vi
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
 	v := &visit{Context: ctx, Client: b.client, readOnly: b.readOnly, query: r.URL.Query(), now: time.Now()}
-	shown := view{Title: p.title, Page: p.name, Still: p.still, ReadOnly: b.readOnly, Token: b.token, Notice: notices[v.query.Get("done")], Links: links()}
+	shown := view{Title: p.title, Page: p.name, Still: p.still, ReadOnly: b.readOnly, Token: b.token, Links: links()}
+	if said, ok := b.said.LoadAndDelete(v.query.Get("done")); ok {
+		shown.Notice = said.(string)
+	}
 	var err error
 	if v.me, err = b.client.Status(ctx); err == nil {
 		if offset := v.me.Redis.ClockOffsetMS; offset != nil {
@@ -157,7 +163,9 @@ func (b book) act(w http.ResponseWriter, r *http.Request) {
 	}
 	back, _ := url.Parse(a.Back) // which link has made
 	q := back.Query()
-	q.Set("done", a.Name)
+	name := rand.Text()
+	b.said.Store(name, a.Done)
+	q.Set("done", name)
 	back.RawQuery = q.Encode()
 	if a.Task != "" {
 		back.Fragment = "history"

@@ -157,7 +157,7 @@ func TestFleetWithoutRedis(t *testing.T) {
 	l := setup(t, false)
 	l.fake.set("/v1/status", client.Status{Host: "scan-01", Checks: []client.Check{{Name: "redis", Error: "connection refused"}}})
 	l.fake.set("/v1/hosts", &client.Problem{Code: client.StoreUnavailable, Detail: "Redis does not answer"})
-	l.shows("/", "cannot serve, for redis: connection refused", "The other hosts are not known now: Redis does not answer", "does not answer")
+	l.shows("/", "cannot serve, for redis: connection refused", "The other hosts are not known now: Redis does not answer", "Only this host is shown")
 	l.fake.set("/v1/tickets", &client.Problem{Code: client.StoreUnavailable, Detail: "Redis does not answer"})
 	if status, body := l.get("/tickets"); status != http.StatusServiceUnavailable || !strings.Contains(body, "Redis does not answer") {
 		t.Errorf("tickets without Redis: %d", status)
@@ -235,6 +235,12 @@ func TestDecisionsAreTheDaemonsCalls(t *testing.T) {
 		resp, body := l.post(address, url.Values{"reason": {"because"}})
 		if location := resp.Header.Get("Location"); resp.StatusCode != http.StatusSeeOther || !strings.HasPrefix(location, "/ticket?asset=rack") {
 			t.Errorf("%s: %d to %q: %s", d.Name, resp.StatusCode, location, body)
+		}
+		l.fake.set("/v1/tickets/"+asset+"/t", client.TicketBody{})
+		l.fake.set("/v1/tickets/"+asset+"/t/history", client.History{})
+		_, first := l.get(resp.Header.Get("Location"))
+		if _, again := l.get(resp.Header.Get("Location")); !strings.Contains(first, d.Done) || strings.Contains(again, d.Done) {
+			t.Errorf("%s: it is not told once that it is done", d.Name)
 		}
 		last := l.fake.posted[len(l.fake.posted)-1]
 		if !strings.Contains(last, `"reason":"because"`) || !strings.Contains(last, d.Name) {

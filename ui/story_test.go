@@ -212,6 +212,8 @@ func TestStoryInABrowser(t *testing.T) {
 
 	tb.window(1100, "light")
 	tb.picture("ticket", 1000)
+	evaluate[bool](tb, `document.getElementById("history").scrollIntoView({behavior: "instant"}); true`)
+	tb.picture("history", 560)
 	tb.open("/reports")
 	tb.waits("nightly")
 	tb.do(chromedp.Click(chromedp.CSS(`a[aria-label="Read it: nightly in task w49"]`)))

@@ -57,7 +57,7 @@ func (v *view) Ago(t any) template.HTML {
 	if at.IsZero() {
 		return "–"
 	}
-	said := "now"
+	said := "just now"
 	switch d := v.Now.Sub(at); {
 	case d >= time.Second:
 		said = about(d) + " ago"

@@ -11,12 +11,6 @@ const live = document.getElementById("live");
 const stale = document.getElementById("stale");
 let shownAt = performance.now();
 
-if (new URLSearchParams(location.search).has("done")) {
-  const address = new URL(location.href);
-  address.searchParams.delete("done");
-  history.replaceState(null, "", address);
-}
-
 // morph makes old like fresh, node by node, so that focus, selection and what is unfolded stay.
 function morph(old, fresh) {
   if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName) {
