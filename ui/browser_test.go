@@ -24,8 +24,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browserLimit bounds what one test does in the browser, and each wait for something to appear there.
-const browserLimit = 2 * time.Minute
+// browserLimit bounds each wait for something to appear in the browser, and tabLimit all that one test does there.
+const (
+	browserLimit = 2 * time.Minute
+	tabLimit     = 8 * time.Minute
+)
 
 // tab is a tab of a real Chromium without a window. What its console says, and where its requests go, is checked at the end.
 type tab struct {
@@ -48,7 +51,7 @@ func openTab(t *testing.T, first string) *tab {
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.NoSandbox) // for root; it sees these pages alone
 	allocated, end := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, cancel := chromedp.NewContext(allocated)
-	ctx, stop := context.WithTimeout(ctx, browserLimit)
+	ctx, stop := context.WithTimeout(ctx, tabLimit)
 	tb := &tab{T: t, ctx: ctx, root: first[:strings.Index(first, "/?")], aside: func(string) bool { return false }}
 	t.Cleanup(func() {
 		stop()
