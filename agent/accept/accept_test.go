@@ -142,7 +142,7 @@ func TestAMistakeInAnEntryIsToldWithItsLine(t *testing.T) {
 	if _, err := Open([]string{written(t, "x", strings.Repeat("#", maxFile+1))}, nil); err == nil || !strings.Contains(err.Error(), "has more than 16 MiB") {
 		t.Errorf("of one too large: %v", err)
 	}
-	if _, err := Open([]string{written(t, "x", strings.Repeat(anEntry(), maxEntries+1))}, nil); err == nil || !strings.Contains(err.Error(), "write 20000 at most") {
+	if _, err := Open([]string{written(t, "x", strings.Repeat("[[accept]]\n", maxEntries+1))}, nil); err == nil || !strings.Contains(err.Error(), "write 20000 at most") {
 		t.Errorf("of too many entries: %v", err)
 	}
 }
@@ -152,7 +152,7 @@ func TestWhatIsRecordedIsBounded(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
 	var all []findings.Finding
-	for i := range 3000 {
+	for i := range 600 {
 		id := fmt.Sprintf("CVE-2024-%04d", i+1000)
 		text.WriteString(anEntry(fmt.Sprintf("id = %q", id), fmt.Sprintf("reason = %q", strings.Repeat("r", 4000))))
 		if all = append(all, findings.Finding{ID: id}); i%2 == 1 {
@@ -168,7 +168,7 @@ func TestWhatIsRecordedIsBounded(t *testing.T) {
 	for _, r := range a.Risks {
 		size += len(r.Reason) + 100
 	}
-	if a.Count != 1500 || len(a.Risks)+a.More != 1500 || len(a.Risks) < 50 || size > 100<<10 || !strings.HasPrefix(string(a.At), "0,2,4,") {
+	if a.Count != 300 || len(a.Risks)+a.More != 300 || len(a.Risks) < 50 || size > 100<<10 || !strings.HasPrefix(string(a.At), "0,2,4,") {
 		t.Errorf("%d accepted, %d risks and %d more, in some %d bytes", a.Count, len(a.Risks), a.More, size)
 	}
 }
