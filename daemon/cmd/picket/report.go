@@ -16,6 +16,7 @@ import (
 	"github.com/picketd/picket/agent"
 	"github.com/picketd/picket/agent/assets"
 	"github.com/picketd/picket/agent/report"
+	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -95,6 +96,7 @@ type reportReader struct {
 	until   time.Time           // when it was gathered
 	earlier []agent.ReportFacts // the newest first
 	changed string              // a report that it is compared with instead of the one before
+	untold  string              // why people have not got it; empty: they have, or there was nothing to tell
 }
 
 // directly makes a call once: somebody waits, and can ask again.
@@ -127,7 +129,7 @@ func (r *reportReader) find(ctx context.Context, since string) error {
 	if r.facts, err = agent.ReadReport(t); err != nil {
 		return err
 	}
-	r.task, r.until = t.Task, t.Steps[client.StepGather].At
+	r.task, r.until, r.untold = t.Task, t.Steps[client.StepGather].At, untold(t)
 	r.earlier, err = agent.EarlierReports(ctx, r.cl, directly, r.name, r.task, r.facts.Report.At)
 	if err != nil || since == "" {
 		return err
@@ -143,6 +145,21 @@ func (r *reportReader) find(ctx context.Context, since string) error {
 		r.facts.Past = append(r.facts.Past, agent.EarlierReport{Task: f.Report.Task, At: f.Report.At})
 	}
 	return nil
+}
+
+// untold says why people have not got a report, or not all of them.
+func untold(t client.Ticket) string {
+	switch {
+	case t.State == client.StateFinished, t.State == client.StateNotified:
+		return ""
+	case verdict.WasTold(t) && t.State == client.StateFailed:
+		return "Not everybody has got this report: " + verdict.WhyFailed(t) + "."
+	case verdict.WasTold(t):
+		return ""
+	case t.State == client.StateFailed, t.Failure != nil:
+		return "Nobody has got this report: " + verdict.WhyFailed(t) + "."
+	}
+	return "Nobody has got this report yet: it is " + t.State + "."
 }
 
 // reports are the tickets of reports without facts, the newest first.
@@ -196,6 +213,9 @@ func firstOf[T any](all []T, name func(T) string) string {
 func (r *reportReader) read(ctx context.Context, rows ...func(report.Row) error) (*report.Report, error) {
 	told := r.facts.Report
 	h := report.Header{List: r.name, Task: r.task, Previous: r.changed, At: told.At, Notes: told.Notes}
+	if r.untold != "" {
+		h.Notes = slices.Concat([]string{r.untold}, h.Notes)
+	}
 	if told.Previous != nil && r.changed == "" {
 		h.Previous = *told.Previous
 	}
