@@ -56,7 +56,7 @@ func (a *Agent) newReporter(list *assets.List) *reporter {
 	}
 }
 
-// takes is the ticket of the report, if what is recorded now will be in it.
+// takes is the ticket of the report, if what is recorded now will be in it. While it is gathered it may have passed the asset already.
 func (r *reporter) takes(ctx context.Context) (ticket string, err error) {
 	if !r.noted.Load() {
 		return "", nil
@@ -65,7 +65,7 @@ func (r *reporter) takes(ctx context.Context) (ticket string, err error) {
 	if p, ok := errors.AsType[*client.Problem](err); ok && p.Code == client.TicketNotFound {
 		t.State, err = client.StateInit, nil
 	}
-	if err != nil || t.State != client.StateInit {
+	if err != nil || t.State != client.StateInit || t.Holder != nil {
 		return "", err
 	}
 	return r.asset + "/" + r.a.options.Task, nil

@@ -9,7 +9,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -92,6 +94,40 @@ func TestWhatAReportMissesIsToldByItself(t *testing.T) {
 	if err != nil || len(page.Tickets) != 3 {
 		t.Errorf("at high risk are %+v, %v", page.Tickets, err)
 	}
+}
+
+// TestWhatIsFoundWhileAReportIsGatheredIsToldByItself: the report may have passed the asset already.
+func TestWhatIsFoundWhileAReportIsGatheredIsToldByItself(t *testing.T) {
+	t.Parallel()
+	hook := startWebhook(t)
+	h := startHosts(t, hook.channel(), "scan-01")[0]
+	s := newScanners(t, saysOnline, `[ "$PICKET_ASSET" != late ] || while ! [ -e "$0.go" ]; do sleep 0.05; done; `+findsRisk)
+	s.configure(t, "[notification]\neach = \"none\"\n[report]\nname = \"nightly\"\nafter = \"2s\"\n")
+	cl := client.New(h.socket)
+	t.Cleanup(cl.CloseIdleConnections)
+	var once sync.Once
+	front := between(t, h, "/reports/nightly", func(int64, *http.Response) error {
+		if report, err := cl.Ticket(t.Context(), "list:nightly", "n1"); err != nil || report.Holder == nil {
+			return nil // not gathered yet
+		}
+		once.Do(func() {
+			if err := os.WriteFile(filepath.Join(s.dir, "vuln.go"), nil, 0o600); err != nil {
+				t.Error(err)
+			}
+			for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+				if late, err := cl.Ticket(t.Context(), "late", "n1"); err == nil && late.HighRisk != nil {
+					return
+				}
+			}
+			t.Error("what is late is not assessed")
+		})
+		return nil
+	})
+	s.start(t, front, "--assets", writeList(t, s, "list", "web-01", "late"), "--task", "n1").wait(t, 0)
+	reported(t, hook, "n1")
+	eventually(t, "what is late is told", func() bool {
+		return slices.ContainsFunc(hook.got(), func(got received) bool { return got.key == `"late/n1"` })
+	})
 }
 
 // TestEachNeedsAReport: what nobody would be told of is refused before anything is scanned.
