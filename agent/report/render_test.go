@@ -327,6 +327,10 @@ func TestTitleHidesNothing(t *testing.T) {
 			if got := f.Severity() + strings.TrimPrefix(f.Title(), "nightly/w2:"); got != c.want {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
+			var page bytes.Buffer
+			if err := r.HTML(&page); err != nil || strings.Contains(page.String(), "<title>nightly w2: nothing was scanned") != strings.Contains(c.want, "nothing was scanned") {
+				t.Errorf("the title of its page says else (%v)", err)
+			}
 			for _, line := range f.Head() {
 				if strings.HasPrefix(line, "NOTHING WAS SCANNED") != strings.Contains(c.want, "nothing was scanned") && line == f.Head()[0] {
 					t.Errorf("its head begins %q", line)

@@ -239,7 +239,7 @@ func (r *reportReader) read(ctx context.Context, rows ...func(report.Row) error)
 	made := maker.Report()
 	if r.changed == "" && made.Counts != told.Counts {
 		c := told.Counts
-		made.Notes = append(made.Notes, fmt.Sprintf("Tickets have changed since people were told of it: of %d new, %d fixed, %d failed, %d at high risk.", c.New, c.Fixed, c.Failed, c.HighRisk))
+		made.Notes = append(made.Notes, fmt.Sprintf("Tickets have changed since it was made. Its message said: %d new, %d fixed, %d failed, %d at high risk.", c.New, c.Fixed, c.Failed, c.HighRisk))
 	}
 	return made, nil
 }
