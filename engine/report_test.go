@@ -82,3 +82,26 @@ func TestAReportIsNoneOfItsTasksAssets(t *testing.T) {
 	listed(store.TicketQuery{State: store.Finished}, 1)
 	counted(0, map[store.State]int64{store.Init: 1})
 }
+
+func TestAReportsListsAreKeptEverywhere(t *testing.T) { everywhere(t, keepsLists) }
+
+// keepsLists notes a report and its list, in whatever slots they are.
+func keepsLists(t *testing.T, s *shared) {
+	e := s.fleet(t).frozen("host-a")
+	digest := strings.Repeat("0a", 32)
+	note := store.ReportNote{Ticket: store.ID("list:nightly", "w48"), List: digest, Total: 1001, Run: "one", Works: true}
+	if got, err := e.NoteReport(t.Context(), note); err != nil || got.Parts != 0 || got.Lists[digest] != 1001 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if err := e.PutPart(t.Context(), digest, 1, []store.Asset{"web-01"}); err != nil {
+		t.Fatal(err)
+	}
+	of, err := e.Part(t.Context(), digest, 1)
+	if err != nil || len(of) != 1 || of[0] != "web-01" {
+		t.Errorf("%q, %v", of, err)
+	}
+	note.Run = "two"
+	if got, err := e.NoteReport(t.Context(), note); err != nil || got.Parts != 1 || got.Works != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

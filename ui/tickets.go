@@ -23,8 +23,8 @@ const (
 
 // states are all that a ticket can be filtered by, in the order of the flow.
 var states = []string{
-	client.StateInit, client.StateAssetOnline, client.StateAssetOffline, client.StateVulnCheckDone, client.StateHighRiskFound, client.StateNotifying,
-	client.StateNotified, client.StateFinished, client.StateFailed,
+	client.StateInit, client.StateAssetOnline, client.StateAssetOffline, client.StateVulnCheckDone, client.StateHighRiskFound, client.StateGathered,
+	client.StateNotifying, client.StateNotified, client.StateFinished, client.StateFailed,
 }
 
 // ages are what since can be.

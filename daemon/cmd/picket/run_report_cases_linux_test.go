@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/picketd/picket/agent"
 	"github.com/picketd/picket/sockapi/client"
 )
@@ -228,5 +230,39 @@ func TestG9_AReportOutlivesWhoGatheredIt(t *testing.T) {
 	results := again.results(t)
 	if last := results[len(results)-1]; last.Outcome != agent.Done || !last.Told {
 		t.Errorf("it ends with %+v", last)
+	}
+}
+
+// TestARunThatIsStoppedLeavesItsReport to the others, which need not wait until it is not heard of any more.
+func TestARunThatIsStoppedLeavesItsReport(t *testing.T) {
+	t.Parallel()
+	hook := startWebhook(t)
+	h := startHosts(t, hook.channel(), "scan-01")[0]
+	s := newScanners(t, saysOnline, `while ! [ -e "$0.go" ]; do sleep 0.05; done; [ "$PICKET_ASSET" != web-02 ] || exit 3; `+findsRisk)
+	s.configure(t, "retries = 0\n[report]\nname = \"nightly\"\n")
+	list := writeList(t, s, "list", "web-01", "web-02")
+	run := s.start(t, h, "--assets", list, "--task", "n1")
+	eventually(t, "it is at work", func() bool { return len(s.calls("vuln")) == 2 })
+	if err := run.cmd.Process.Signal(unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the signal has arrived", func() bool { return strings.Contains(run.log.String(), "once more") })
+	if err := os.WriteFile(filepath.Join(s.dir, "vuln.go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run.wait(t, exitFailed)
+	results := run.results(t)
+	if last := results[len(results)-1]; last.Asset != "list:nightly" || last.Outcome != agent.Stopped {
+		t.Errorf("it ends with %+v", last)
+	}
+	cl := client.New(h.socket)
+	t.Cleanup(cl.CloseIdleConnections)
+	noted, err := cl.NoteReport(t.Context(), "n1", "nightly", client.ReportRequest{List: strings.Repeat("0a", 32), Total: 1, Run: "other"})
+	if err != nil || noted.Works != 0 || len(noted.Lists) != 2 {
+		t.Errorf("%+v, %v", noted, err)
+	}
+	s.start(t, h, "--assets", list, "--task", "n1", "--give-up", "1s").wait(t, exitFailed)
+	if got := reported(t, hook, "n1"); got.Counts.Assets != 2 || got.Counts.Failed != 1 || !strings.Contains(strings.Join(got.Notes, " "), "Redis lost the names of 1 asset") {
+		t.Errorf("it says %+v, %q", got.Counts, got.Notes)
 	}
 }
