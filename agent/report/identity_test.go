@@ -46,6 +46,7 @@ func TestIdentityOutlastsTheScanner(t *testing.T) {
 		{"another package", f{ID: "CVE-2024-0002", Package: "a 1", Location: "/x"}, f{ID: "CVE-2024-0002", Package: "b 1", Location: "/x"}, nil, true},
 		{"another port", f{ID: "open-port", Package: "OpenSSH 7.4", Location: "192.0.2.7:22/tcp"}, f{ID: "open-port", Package: "OpenSSH 7.4", Location: "192.0.2.7:2222/tcp"}, nil, true},
 		{"another port of the asset", f{ID: "CVE-2024-0002", Location: "web-01:80"}, f{ID: "CVE-2024-0002", Location: "web-01:8080"}, nil, true},
+		{"another port of an address", f{ID: "CVE-2024-0002", Location: "192.0.2.9:80"}, f{ID: "CVE-2024-0002", Location: "192.0.2.9:8080"}, nil, true},
 		{"another page", f{ID: "CVE-2024-0002", Location: "https://h/a"}, f{ID: "CVE-2024-0002", Location: "https://h/b"}, nil, true},
 		{"another file", f{ID: "py/sql", Location: "src/a.py:1"}, f{ID: "py/sql", Location: "src/b.py:1"}, nil, true},
 		{"another id", f{ID: "CVE-2024-0002", Package: "a 1"}, f{ID: "CVE-2024-0003", Package: "a 1"}, nil, true},
