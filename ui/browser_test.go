@@ -122,9 +122,13 @@ const text = `document.body?.innerText ?? ""`
 // waits until the page shows a text.
 func (tb *tab) waits(want string) {
 	tb.Helper()
-	for end := time.Now().Add(browserLimit); !strings.Contains(evaluate[string](tb, text), want); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(browserLimit); ; time.Sleep(100 * time.Millisecond) {
+		shown, err := chromedp.Run(tb.ctx, chromedp.Evaluate[string](text)) // there is none while the page is loaded anew
+		if err == nil && strings.Contains(shown, want) {
+			return
+		}
 		if time.Now().After(end) {
-			tb.Fatalf("the page does not show %q:\n%s", want, evaluate[string](tb, text))
+			tb.Fatalf("the page does not show %q: %v\n%s", want, err, shown)
 		}
 	}
 }

@@ -286,6 +286,22 @@ func TestWhoMayNotDecide(t *testing.T) {
 	}
 }
 
+// A finding that did not count is shown as accepted, with why; the one beside it is not.
+func TestAcceptedFindingsAreMarked(t *testing.T) {
+	t.Parallel()
+	l := setup(t, false)
+	l.fake.set("/v1/tickets/a/t", client.TicketBody{Ticket: client.Ticket{Asset: "a", Task: "t", Steps: map[string]client.Step{
+		client.StepVuln: {Facts: []byte(`{"count":2,"findings":[{"id":"CVE-2024-1","severity":"critical"},{"id":"CVE-2024-2","severity":"high"}]}`)},
+		client.StepAssess: {Facts: []byte(`{"high_risk":false,"condition":"critical > 0","parts":[],"accepted":{"count":1,"at":"0",` +
+			`"risks":[{"id":"CVE-2024-1","at":"0","reason":"not reachable","by":"security","until":"2027-01-31"}],"files":[]}}`)},
+	}}})
+	l.fake.set("/v1/tickets/a/t/history", client.History{})
+	body := l.shows("/ticket?asset=a&task=t", "Accepted by security until 2027-01-31: not reachable", "CVE-2024-2")
+	if n := strings.Count(body, `<span class="badge">accepted</span>`); n != 1 {
+		t.Errorf("%d findings are marked as accepted", n)
+	}
+}
+
 // Filters are in the address, and what follows keeps them.
 func TestFiltersAreInTheAddress(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,8 @@ const findingsShown = 200
 type ticket struct {
 	client.Ticket
 	Steps    []step
-	Evidence verdict.Evidence // its findings, and their figures
+	Evidence verdict.Evidence             // its findings, and their figures
+	Accepted map[int]verdict.AcceptedRisk // by the place among the findings
 	Why      []string
 	Channels []channel
 	Drawings []drawing // of the flow, for a wide and for a narrow window
@@ -55,6 +56,7 @@ func ticketPage(v *visit) (any, error) {
 	t.Drawings = draw(read, history)
 	t.Evidence, _ = verdict.EvidenceOf(read) // an agent may have recorded findings in a form of its own: then the facts show them
 	t.Evidence.Findings = t.Evidence.Findings[:min(len(t.Evidence.Findings), findingsShown)]
+	t.Accepted, _ = verdict.AcceptanceOf(read)
 	for name, s := range read.Steps {
 		t.Steps = append(t.Steps, step{name, s})
 	}
@@ -64,6 +66,14 @@ func ticketPage(v *visit) (any, error) {
 		t.Channels = append(t.Channels, channel{name, d, decisionsOn(d.Status)})
 	}
 	return t, nil
+}
+
+// AcceptedAt is why the finding at a place did not count, or nil.
+func (t ticket) AcceptedAt(place int) *verdict.AcceptedRisk {
+	if r, accepted := t.Accepted[place]; accepted {
+		return &r
+	}
+	return nil
 }
 
 // Ended says whether it can be reopened.
