@@ -18,7 +18,7 @@ const mostLists = 100
 
 // reportFigures are the figures of the reports that were gathered with this daemon, by the name of the list. Those of the last one stand.
 type reportFigures struct {
-	assets *prometheus.GaugeVec // list; outcome: done failed not_scanned unreached high_risk
+	assets *prometheus.GaugeVec // list; outcome: scanned failed not_scanned unreached high_risk
 	made   *prometheus.GaugeVec // list
 	whole  *prometheus.GaugeVec // list
 
@@ -36,7 +36,7 @@ func newReportFigures(r prometheus.Registerer) *reportFigures {
 			Name: "picket_report_timestamp_seconds", Help: "When the last report of a list was gathered with this daemon.",
 		}, []string{"list"}),
 		whole: auto.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "picket_report_whole_timestamp_seconds", Help: "When the last report of a list was gathered with this daemon in which nothing failed, and nothing was not scanned.",
+			Name: "picket_report_whole_timestamp_seconds", Help: "When the last report of a list was gathered with this daemon in which something was scanned, and nothing failed or was left out.",
 		}, []string{"list"}),
 		lists: map[string]bool{},
 	}
@@ -54,8 +54,8 @@ func (m *reportFigures) gathered(report store.Asset, facts json.RawMessage) {
 	m.made.WithLabelValues(list).SetToCurrentTime()
 	var said struct {
 		Report struct {
-			Counts *struct {
-				Assets     int `json:"assets"`
+			Scanned int `json:"scanned"` // whose findings are known
+			Counts  *struct {
 				Failed     int `json:"failed"`
 				NotScanned int `json:"not_scanned"` // with those that are in the list no more
 				Unreached  int `json:"unreached"`
@@ -68,11 +68,11 @@ func (m *reportFigures) gathered(report store.Asset, facts json.RawMessage) {
 	}
 	c := said.Report.Counts
 	for outcome, n := range map[string]int{
-		"done": max(c.Assets-c.Failed-c.NotScanned, 0), "failed": c.Failed, "not_scanned": c.NotScanned, "unreached": c.Unreached, "high_risk": c.HighRisk,
+		"scanned": said.Report.Scanned, "failed": c.Failed, "not_scanned": c.NotScanned, "unreached": c.Unreached, "high_risk": c.HighRisk,
 	} {
 		m.assets.WithLabelValues(list, outcome).Set(float64(n))
 	}
-	if c.Assets > 0 && c.Failed+c.NotScanned == 0 {
+	if said.Report.Scanned > 0 && c.Failed+c.NotScanned == 0 {
 		m.whole.WithLabelValues(list).SetToCurrentTime()
 	}
 }

@@ -33,16 +33,20 @@ func TestTheMetricsOfAReport(t *testing.T) {
 		}
 	}
 	values := func() (values [3]float64) {
-		for i, outcome := range []string{"done", "failed", "high_risk"} {
+		for i, outcome := range []string{"scanned", "failed", "high_risk"} {
 			values[i] = testutil.ToFloat64(e.metrics.reports.assets.WithLabelValues("nightly", outcome))
 		}
 		return values
 	}
-	gather("n1", `{"report": {"counts": {"assets": 9, "failed": 2, "not_scanned": 1, "high_risk": 3}}}`)
+	gather("n1", `{"report": {"scanned": 6, "counts": {"assets": 9, "failed": 2, "not_scanned": 1, "high_risk": 3}}}`)
 	if got := values(); got != [3]float64{6, 2, 3} || testutil.CollectAndCount(e.metrics.reports.whole) != 0 {
 		t.Errorf("it has %v", got)
 	}
-	gather("n2", `{"report": {"counts": {"assets": 9}}}`)
+	gather("offline", `{"report": {"scanned": 0, "counts": {"assets": 9, "unreached": 9}}}`)
+	if got := values(); got != [3]float64{} || testutil.CollectAndCount(e.metrics.reports.whole) != 0 {
+		t.Errorf("of a night in which nothing answered it has %v", got)
+	}
+	gather("n2", `{"report": {"scanned": 9, "counts": {"assets": 9}}}`)
 	if got := values(); got != [3]float64{9, 0, 0} || testutil.ToFloat64(e.metrics.reports.whole.WithLabelValues("nightly")) == 0 {
 		t.Errorf("it has %v", got)
 	}
