@@ -169,7 +169,11 @@ func (r *listRun) see(l look) {
 		return // that others could not be told costs them a look
 	case l.checks:
 		if r.todo = r.memory.check(l); len(r.todo) > 0 {
-			r.a.options.Log.Warn("a ticket was reopened, or Redis lost data: the list is gone over again", "chunks", len(r.todo))
+			why := "a ticket was reopened, or Redis lost data"
+			if l.basis == "" {
+				why = "this Redis does not tell whether it lost data"
+			}
+			r.a.options.Log.Warn(why+": the list is gone over again", "chunks", len(r.todo))
 		} else if !r.memory.checked {
 			r.calm = time.Now().Add(checkPause)
 		}
