@@ -95,6 +95,32 @@ func TestAnAcceptanceMeetsWhatItSays(t *testing.T) {
 	}
 }
 
+func TestAFindingOfSeveralCVEsIsAcceptedAsAWhole(t *testing.T) {
+	t.Parallel()
+	found := findings.Finding{ID: "CVE-2024-1234", Aliases: []string{"GHSA-jfh8-c2jp-5v3q", "cve-2024-5678"}}
+	other, ended := `id = "CVE-2024-5678"`, `until = 2026-01-01`
+	for _, c := range []struct {
+		entries  string
+		accepted bool
+		ended    int
+	}{
+		{anEntry(), false, 0},
+		{anEntry(other), false, 0},
+		{anEntry() + anEntry(other), true, 0},
+		{anEntry(`id = "GHSA-jfh8-c2jp-5v3q"`), true, 0},
+		{anEntry() + anEntry(other, ended), false, 1},
+		{anEntry(ended) + anEntry(other, ended), false, 1},
+	} {
+		l, err := Open([]string{written(t, "accepted.toml", c.entries)}, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", c.entries, err)
+		}
+		if a := l.Judge("web-01", []findings.Finding{found}, inTime); (a.Count == 1) != c.accepted || len(a.Ended) != c.ended {
+			t.Errorf("%s: %+v", c.entries, a)
+		}
+	}
+}
+
 // TestAMistakeInAnEntryIsToldWithItsLine and what would be right.
 func TestAMistakeInAnEntryIsToldWithItsLine(t *testing.T) {
 	t.Parallel()

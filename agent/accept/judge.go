@@ -38,6 +38,11 @@ func (l *List) Judge(asset string, all []findings.Finding, now time.Time) *verdi
 			used[r.file][r.number] = true
 		}
 		switch n, accepts := l.choose(met, now); {
+		case accepts && !l.covered(met, f, now):
+			over := slices.DeleteFunc(met, func(n int) bool { return l.rules[n].vex || now.Before(l.rules[n].over) })
+			if n, _ := l.choose(over, now); n >= 0 {
+				ended[n] = append(ended[n], place)
+			}
 		case accepts:
 			accepted, risks[n] = append(accepted, place), append(risks[n], place)
 		case n >= 0:

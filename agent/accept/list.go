@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,6 +93,27 @@ func (l *List) met(s subject, f findings.Finding) (met []int) {
 		}
 	}
 	return met
+}
+
+// covered reports whether all of a finding is accepted that an acceptance meets: under an id that stands for the whole, or each of its
+// CVEs. An advisory may have several, and another than the accepted one may be the grave one.
+func (l *List) covered(met []int, f findings.Finding, now time.Time) bool {
+	cves := f.CVEs()
+	if len(cves) < 2 {
+		return true
+	}
+	accepted := func(name string) bool {
+		_, accepts := l.choose(slices.DeleteFunc(slices.Clone(met), func(n int) bool {
+			return !slices.ContainsFunc(l.rules[n].names, func(of string) bool { return strings.EqualFold(of, name) })
+		}), now)
+		return accepts
+	}
+	for _, name := range append([]string{f.ID}, f.Aliases...) {
+		if !slices.Contains(cves, strings.ToUpper(name)) && accepted(name) {
+			return true
+		}
+	}
+	return !slices.ContainsFunc(cves, func(cve string) bool { return !accepted(cve) })
 }
 
 // choose returns which of the rules that meet a finding decides about it, -1 for none, and whether it accepts it or is over.
