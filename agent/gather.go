@@ -103,6 +103,11 @@ func (j *job) gather(ctx context.Context) (verdict.Record, error) {
 
 // notes are what a report says at its head about its lists.
 func (r *reporter) notes(feed *Feed) (notes []string) {
+	if bad := len(r.list.Bad) + r.list.MoreBad; bad > 0 {
+		first := r.list.Bad[0]
+		notes = append(notes, fmt.Sprintf("%s: line %d, %q %s.",
+			plain.Count(bad, "line of a list can be no asset, and was not scanned", "lines of a list can be no assets, and were not scanned"), first.Line, first.Text, first.Reason))
+	}
 	if r.cut != "" {
 		notes = append(notes, r.cut)
 	}

@@ -135,8 +135,8 @@ var reportForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // CheckReport says why something cannot be a report's name, or nothing.
 func CheckReport(name string) string {
-	if !reportForm.MatchString(name) {
-		return "must have 1 to 64 of A-Z a-z 0-9 . _ -"
+	if !reportForm.MatchString(name) || name == "." || name == ".." {
+		return "must have 1 to 64 of A-Z a-z 0-9 . _ - and not be . or .."
 	}
 	return ""
 }

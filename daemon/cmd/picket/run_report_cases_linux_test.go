@@ -63,6 +63,19 @@ func TestAReportOfTwoLists(t *testing.T) {
 	}
 }
 
+// TestAReportTellsOfLinesThatAreNoAssets: nobody scans what they were meant for.
+func TestAReportTellsOfLinesThatAreNoAssets(t *testing.T) {
+	t.Parallel()
+	hook := startWebhook(t)
+	h := startHosts(t, hook.channel(), "scan-01")[0]
+	s := newScanners(t, saysOnline, findsRisk)
+	s.configure(t, "")
+	s.start(t, h, "--assets", writeList(t, s, "list", "web-01", "list:nightly"), "--task", "n1", "--report", "nightly").wait(t, exitFailed)
+	if got := strings.Join(reported(t, hook, "n1").Notes, " "); !strings.Contains(got, "1 line of a list can be no asset, and was not scanned: line 2, \"list:nightly\" ") {
+		t.Errorf("it says %q", got)
+	}
+}
+
 // TestWhatAReportMissesIsToldByItself: what is found when the report is made already, and what is examined outside of any list.
 func TestWhatAReportMissesIsToldByItself(t *testing.T) {
 	t.Parallel()
@@ -147,7 +160,7 @@ func TestEachNeedsAReport(t *testing.T) {
 		}
 	}
 	s.start(t, h, "--check", "--report", "nightly").wait(t, 0)
-	for _, args := range [][]string{{"web-01", "n1", "--report", "nightly"}, {"--assets", list, "--task", "n1", "--report", "a/b"}, {"--assets", list, "--task", "n1", "--report", ""}} {
+	for _, args := range [][]string{{"web-01", "n1", "--report", "nightly"}, {"--assets", list, "--task", "n1", "--report", "a/b"}, {"--assets", list, "--task", "n1", "--report", ".."}, {"--assets", list, "--task", "n1", "--report", ""}} {
 		s.start(t, h, args...).wait(t, exitUsage)
 	}
 	if n := len(s.calls("online")); n > 0 {
