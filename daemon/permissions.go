@@ -104,7 +104,7 @@ func (r RedisConfig) checkPermissions(ctx context.Context, rdb redis.UniversalCl
 	denied := slices.Sorted(slices.Values(strings.Fields(strings.Join(said, " "))))
 	denied = slices.DeleteFunc(slices.Compact(denied), func(rule string) bool {
 		if without := optional[rule]; without != "" {
-			warnings = append(warnings, fmt.Sprintf("Redis' ACL denies the user %s %s: %s", r.user(), rule, without))
+			warnings = append(warnings, fmt.Sprintf("the ACL of Redis denies the user %s %s: %s", r.user(), rule, without))
 			return true
 		}
 		return false
@@ -116,7 +116,7 @@ func (r RedisConfig) checkPermissions(ctx context.Context, rdb redis.UniversalCl
 }
 
 // errPermission: what the daemon does will fail, some of it or all.
-var errPermission = errors.New("Redis' ACL denies the user")
+var errPermission = errors.New("the ACL of Redis denies the user")
 
 func (r RedisConfig) user() string { return cmp.Or(r.Username, "default") }
 

@@ -96,7 +96,7 @@ func missing(t *testing.T, c Config, rule string, needed bool) {
 		}
 	case !errors.Is(err, strict.ErrConfig) || !strings.HasSuffix(err.Error(), "denies the user "+c.Redis.Username+" "+rule):
 		t.Errorf("without %s, --check says: %v", rule, err)
-	case !strings.Contains(said, "permissions: Redis' ACL denies the user "+c.Redis.Username+" "+rule):
+	case !strings.Contains(said, "permissions: the ACL of Redis denies the user "+c.Redis.Username+" "+rule):
 		t.Errorf("without %s, doctor says:\n%s", rule, said)
 	}
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // errConnection: Redis is there, and nobody gets in with this configuration.
-var errConnection = errors.New("Redis refuses the connection")
+var errConnection = errors.New("the connection to Redis is refused")
 
 // explain looks why an address of [redis] cannot be used, and says which key would be right. It is nil, or an errConnection. It is for when
 // a call has failed: it connects for itself.

@@ -132,18 +132,12 @@ func number(text string) int64 {
 }
 
 func clusterFacts(ctx context.Context, c *redis.ClusterClient) *client.RedisCluster {
-	facts := &client.RedisCluster{}
-	if text, err := c.ClusterInfo(ctx).Result(); err == nil {
-		facts.State = fields(text)["cluster_state"]
-	}
-	ranges, err := c.ClusterSlots(ctx).Result()
+	text, err := c.ClusterInfo(ctx).Result()
 	if err != nil {
 		return nil
 	}
-	for _, r := range ranges {
-		facts.Slots += r.End - r.Start + 1
-	}
-	return facts
+	info := fields(text)
+	return &client.RedisCluster{State: info["cluster_state"], Slots: int(number(info["cluster_slots_assigned"]))}
 }
 
 // sentinelFacts asks each Sentinel of the configuration.

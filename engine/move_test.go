@@ -100,7 +100,7 @@ func records(t *testing.T, e *Engine, ids []store.TicketID) (all []kept) {
 func toAnother(t *testing.T, old *redistest.Server) redis.UniversalClient {
 	replica := redistest.StartReplica(t, old)
 	caughtUp(t, old, replica)
-	if err := replica.Client().SlaveOf(t.Context(), "NO", "ONE").Err(); err != nil {
+	if err := replica.Client().ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
 	old.Kill()

@@ -110,13 +110,3 @@ func someOf(names []string, all int) string {
 	}
 	return text
 }
-
-// newGroups is how many groups are new on some asset.
-func (r *Report) newGroups() (n int) {
-	for _, g := range r.Groups {
-		if g.NewOn > 0 {
-			n++
-		}
-	}
-	return n
-}

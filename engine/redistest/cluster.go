@@ -69,8 +69,8 @@ func StartReplicatedCluster(t testing.TB, args ...string) *Cluster {
 				waitUntil(t, ctx, "a replica in step", func() bool { return linkIsUp(ctx, r) })
 			})
 			waitUntil(t, ctx, "the replica known to its master", func() bool {
-				slaves, err := master.ClusterSlaves(ctx, id).Result()
-				return err == nil && len(slaves) == 1
+				replicas, err := master.Do(ctx, "CLUSTER", "REPLICAS", id).StringSlice()
+				return err == nil && len(replicas) == 1
 			})
 		})
 	}

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/mattn/go-runewidth"
 	"github.com/urfave/cli/v2"
@@ -151,79 +150,6 @@ func brief(facts json.RawMessage, wide int) string {
 	return runewidth.Truncate(b.String(), most, "…")
 }
 
-func ticketLs(c *cli.Context) error {
-	limit := c.Int("limit")
-	if limit < 1 || limit > maxPage {
-		return usagef(c, "--limit takes 1 to %d", maxPage)
-	}
-	q, err := ticketQuery(c)
-	if err != nil {
-		return err
-	}
-	q.Limit, q.Cursor = limit, client.Cursor(c.String("cursor"))
-	return listTickets(c, q)
-}
-
-// ticketQuery is what the flags select.
-func ticketQuery(c *cli.Context) (q client.TicketQuery, err error) {
-	if c.IsSet("since") {
-		if q.Since, err = parseSince(c.String("since"), time.Now()); err != nil {
-			return q, usagef(c, "--since takes %s", strings.ReplaceAll(sinceForms, "`", ""))
-		}
-	}
-	q.Asset, q.Task, q.State, q.Host = c.String("asset"), c.String("task"), c.String("state"), c.String("host")
-	q.Exact, q.Damaged, q.HighRisk, q.Failed, q.Held, q.Stuck = c.Bool("exact"), c.Bool("damaged"), c.Bool("high-risk"), c.Bool("failed"), c.Bool("held"), c.Bool("stuck")
-	return q, nil
-}
-
-func listTickets(c *cli.Context, q client.TicketQuery) error {
-	r, err := connect(c).Tickets(c.Context, q)
-	return answer(c, r, err, func(w io.Writer) {
-		warnIncomplete(c, r.Incomplete)
-		t := table{{"TICKET", "STATE", "HOLDER", "UPDATED", "SUMMARY"}}
-		for _, k := range r.Tickets {
-			holder := "-"
-			if k.Holder != nil {
-				holder = k.Holder.Host
-			}
-			t.row(k.ID, k.State, holder, clock(k.UpdatedAt), lastWord(k))
-		}
-		t.print(w)
-		tellMore(c, r.Cursor)
-	})
-}
-
-// tellMore says where a listing goes on.
-func tellMore(c *cli.Context, next client.Cursor) {
-	if next != "" {
-		fmt.Fprintf(c.App.ErrWriter, "There are more: --cursor %s\n", clean(string(next)))
-	}
-}
-
-// warnIncomplete says that a listing may lack something.
-func warnIncomplete(c *cli.Context, incomplete bool) {
-	if incomplete {
-		fmt.Fprintln(c.App.ErrWriter, "Tickets may be missing: Redis lost data, and the daemons have not gone through all tickets since; or it takes no writes, or has no ticket where one should be (the daemon's log tells).")
-	}
-}
-
-// damage says what a ticket lacks, and what mends it.
-func damage(t client.Ticket) string {
-	return t.Damaged + "; picket ticket reopen begins it anew"
-}
-
-// lastWord is what a person wants to know of a ticket first: that it is damaged, what failed last, or why it is FAILED, else what came
-// of it.
-func lastWord(t client.Ticket) string {
-	if t.Damaged != "" {
-		return "damaged: " + t.Damaged
-	}
-	if t.Failure != nil || t.State == client.StateFailed {
-		return verdict.WhyFailed(t)
-	}
-	return t.Summary
-}
-
 func ticketHistory(c *cli.Context) error {
 	asset, task := ticketOf(c)
 	h, err := connect(c).History(c.Context, asset, task)
@@ -253,75 +179,4 @@ func ticketReopen(c *cli.Context) error {
 func notFound(err error) bool {
 	p, ok := errors.AsType[*client.Problem](err)
 	return ok && p.Code == client.TicketNotFound
-}
-
-// exported is a line of ticket export.
-type exported struct {
-	Ticket  client.Ticket  `json:"ticket"`
-	History client.History `json:"history"`
-}
-
-const (
-	exportSlack  = time.Minute // by which the clock of this host and that of Redis may differ
-	exportPasses = 5           // each goes through what was written in the one before, so they get shorter
-)
-
-// ticketExport goes through the pages, and then through what was written meanwhile, which may have moved from a later page to one before:
-// until nothing was. A ticket that changes is written again.
-func ticketExport(c *cli.Context) error {
-	q, err := ticketQuery(c)
-	if err != nil {
-		return err
-	}
-	q.Limit = maxPage
-	written := map[string]int64{} // the revisions of what was written to lately
-	for pass := 1; pass <= exportPasses; pass++ {
-		since := time.Now().Add(-exportSlack)
-		n, err := exportPass(c, q, since, written)
-		if err != nil || pass > 1 && n == 0 {
-			return err
-		}
-		if q.Since.Before(since) {
-			q.Since = since
-		}
-	}
-	fmt.Fprintln(c.App.ErrWriter, "Tickets are written to all the time: of those that were meanwhile, some may be missing. Export once more with --since.")
-	return nil
-}
-
-// exportPass writes the tickets that are selected, but for those that were written before as they are. It returns how many.
-func exportPass(c *cli.Context, q client.TicketQuery, since time.Time, written map[string]int64) (n int, err error) {
-	cl := connect(c)
-	for {
-		page, err := cl.Tickets(c.Context, q)
-		if err != nil {
-			return n, err
-		}
-		warnIncomplete(c, page.Incomplete)
-		for _, t := range page.Tickets {
-			if written[t.ID] == t.Revision {
-				continue
-			}
-			var line exported
-			line.Ticket, err = cl.Ticket(c.Context, t.Asset, t.Task) // listings leave facts out
-			if err == nil {
-				line.History, err = cl.History(c.Context, t.Asset, t.Task)
-			}
-			if notFound(err) {
-				continue // its time ran out in between
-			}
-			if err != nil {
-				return n, err
-			}
-			if err := printJSON(c.App.Writer, line); err != nil {
-				return n, err
-			}
-			if n++; line.Ticket.UpdatedAt.After(since) {
-				written[t.ID] = line.Ticket.Revision
-			}
-		}
-		if q.Cursor = page.Cursor; q.Cursor == "" {
-			return n, nil
-		}
-	}
 }
