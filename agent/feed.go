@@ -5,6 +5,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ import (
 type Feed struct {
 	Client *client.Client
 	Call   func(context.Context, func(context.Context) error) error // makes a call, and again while it fails for a reason that passes
+	List   string                                                   // its name
 	Task   string
 	Lists  map[string]int  // how many assets each list has, by its digest
 	Before map[string]int  // the lists of the report before
@@ -25,8 +27,9 @@ type Feed struct {
 	Past   []EarlierReport // the reports before that people got, the newest first
 	Until  time.Time       // when it was gathered: what was recorded later is not of it. Zero: it is being gathered
 
-	Lost    int // assets of Lists whose names are not kept, when all is read
-	Damaged int // assets of which Redis lost a part of the ticket: nothing can be said about them
+	Lost    int      // assets of Lists whose names are not kept, when all is read
+	Damaged int      // assets of which Redis lost a part of the ticket: nothing can be said about them
+	Untold  []string // assets whose high risk was left to a report that nobody got, and that were not scanned since
 }
 
 // EarlierReport is a report that people got before.
@@ -49,7 +52,7 @@ func (f *Feed) Each(ctx context.Context, each func(report.Asset) error) error {
 	var readers sync.WaitGroup
 	defer readers.Wait()
 	defer cancel()
-	f.Lost, f.Damaged = 0, 0
+	f.Lost, f.Damaged, f.Untold = 0, 0, nil
 	readers.Go(func() {
 		defer close(queue)
 		for m, err := range f.members(ctx) {
@@ -74,6 +77,9 @@ func (f *Feed) Each(ctx context.Context, each func(report.Asset) error) error {
 		if t := got.asset.Now; t != nil && t.Damaged != "" {
 			f.Damaged++
 		}
+		if got.asset.Untold != nil {
+			f.Untold = append(f.Untold, got.asset.Name)
+		}
 		if got.err == nil {
 			got.err = each(got.asset)
 		}
@@ -92,6 +98,11 @@ func (f *Feed) asset(ctx context.Context, m member) (a report.Asset, err error) 
 			return a, err
 		}
 		a.Unsettled = a.Now != nil && (a.Now.Damaged != "" || !f.Until.IsZero() && lastStep(*a.Now).After(f.Until))
+	}
+	if !isScanned(a.Now) || a.Unsettled {
+		if a.Untold, err = f.untold(ctx, m.name); err != nil {
+			return a, err
+		}
 	}
 	if len(f.Past) == 0 {
 		return a, nil
@@ -139,6 +150,45 @@ func (f *Feed) older(ctx context.Context, asset string) (*client.Ticket, error) 
 	return nil, nil
 }
 
+// untoldMost is how many tickets of one asset at high risk are looked at.
+const untoldMost = 20
+
+// untold is the newest ticket of an asset whose high risk was left to a report of this list that nobody got; nil when there is none. It is
+// asked for where this task says nothing of the asset: people would hear of the failure alone.
+func (f *Feed) untold(ctx context.Context, asset string) (*client.Ticket, error) {
+	q := client.TicketQuery{Asset: asset, Exact: true, HighRisk: true, Limit: untoldMost}
+	if len(f.Past) > 0 {
+		q.Since = f.Past[0].At
+	}
+	var found client.TicketList
+	err := f.Call(ctx, func(ctx context.Context) (err error) {
+		found, err = f.Client.Tickets(ctx, q)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range found.Tickets {
+		if one.Task == f.Task {
+			continue
+		}
+		t, err := f.ticket(ctx, asset, one.Task)
+		if err != nil {
+			return nil, err
+		}
+		if t == nil || len(f.Past) > 0 && wasIn(t, f.Past[0]) || !f.Until.IsZero() && lastStep(*t).After(f.Until) {
+			continue
+		}
+		var said struct {
+			LeftTo string `json:"left_to"`
+		}
+		if json.Unmarshal(t.Steps[client.StepAssess].Facts, &said) == nil && said.LeftTo == assets.ReportPrefix+f.List+"/"+one.Task {
+			return t, nil
+		}
+	}
+	return nil, nil
+}
+
 // ticket reads a ticket; nil when there is none.
 func (f *Feed) ticket(ctx context.Context, asset, task string) (*client.Ticket, error) {
 	var t client.Ticket
@@ -155,14 +205,19 @@ func (f *Feed) ticket(ctx context.Context, asset, task string) (*client.Ticket, 
 	return &t, nil
 }
 
-// wasIn says whether the findings of a ticket were known when a report was gathered.
-func wasIn(t *client.Ticket, past EarlierReport) bool {
+// isScanned says whether the findings of a ticket are known and decided about.
+func isScanned(t *client.Ticket) bool {
 	if t == nil || t.Damaged != "" {
 		return false
 	}
 	_, scanned := t.Steps[client.StepVuln]
 	_, assessed := t.Steps[client.StepAssess]
-	return scanned && (assessed || isTerminal(t.State)) && !lastStep(*t).After(past.At)
+	return scanned && (assessed || isTerminal(t.State))
+}
+
+// wasIn says whether the findings of a ticket were known when a report was gathered.
+func wasIn(t *client.Ticket, past EarlierReport) bool {
+	return isScanned(t) && !lastStep(*t).After(past.At)
 }
 
 // lastStep is when the last of a ticket's steps was recorded, by Redis' clock; the time of its making when none is.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,6 +36,8 @@ func (k kept) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case path[0] == "lists":
 		answer = client.ListPart{Assets: k.parts[path[1]+"/"+path[3]]}
+	case len(path) == 1:
+		answer = k.list(r.URL.Query())
 	case path[1] == "states":
 		var asked client.StatesRequest
 		_ = json.NewDecoder(r.Body).Decode(&asked)
@@ -55,6 +58,17 @@ func (k kept) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	_ = json.NewEncoder(w).Encode(answer)
+}
+
+// list answers GET /v1/tickets for one asset's tickets at high risk.
+func (k kept) list(q url.Values) (list client.TicketList) {
+	since, _ := time.Parse(time.RFC3339Nano, q.Get("since"))
+	for _, t := range k.tickets {
+		if t.Asset == q.Get("asset") && t.HighRisk != nil && *t.HighRisk && !t.UpdatedAt.Before(since) {
+			list.Tickets = append(list.Tickets, t)
+		}
+	}
+	return list
 }
 
 // keep keeps a list.
@@ -207,6 +221,53 @@ func TestWhatAnAssetIsComparedWith(t *testing.T) {
 			return nil
 		}); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestAHighRiskThatNoReportHasToldIsNotForgotten when the asset cannot be scanned in the next night: people would hear of the failure alone.
+func TestAHighRiskThatNoReportHasToldIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+	yes := true
+	left := func(to string, at time.Time) client.Ticket {
+		assess := client.Step{At: at, Facts: json.RawMessage(fmt.Sprintf(`{"high_risk":true,"left_to":%q}`, to))}
+		return client.Ticket{
+			Asset: "a", State: "FINISHED", HighRisk: &yes, CreatedAt: at, UpdatedAt: at,
+			Steps: map[string]client.Step{"online": {At: at, State: "ASSET_ONLINE"}, "vuln": {At: at, Facts: json.RawMessage(`{"findings":[]}`)}, "assess": assess},
+		}
+	}
+	failed := client.Ticket{Asset: "a", State: "ASSET_ONLINE", CreatedAt: noon.Add(time.Hour), Failure: &client.Failure{Step: "vuln", Error: "it ends with 1"}}
+	for name, one := range map[string]struct {
+		tickets map[string]client.Ticket
+		past    []EarlierReport
+		want    bool
+	}{
+		"it fails":                         {map[string]client.Ticket{"a/n2": left("list:nightly/n2", noon), "a/n3": failed}, []EarlierReport{{"n1", noon.Add(-time.Hour)}}, true},
+		"it has no ticket":                 {map[string]client.Ticket{"a/n2": left("list:nightly/n2", noon)}, []EarlierReport{{"n1", noon.Add(-time.Hour)}}, true},
+		"no report was ever told":          {map[string]client.Ticket{"a/n2": left("list:nightly/n2", noon), "a/n3": failed}, nil, true},
+		"it came after its report":         {map[string]client.Ticket{"a/n2": left("list:nightly/n2", noon), "a/n3": failed}, []EarlierReport{{"n2", noon.Add(-time.Hour)}}, true},
+		"its report was told":              {map[string]client.Ticket{"a/n2": left("list:nightly/n2", noon), "a/n3": failed}, []EarlierReport{{"n2", noon.Add(time.Minute)}}, false},
+		"it is another list's":             {map[string]client.Ticket{"a/n2": left("list:weekly/n2", noon), "a/n3": failed}, nil, false},
+		"people were told by itself":       {map[string]client.Ticket{"a/n2": left("", noon), "a/n3": failed}, nil, false},
+		"it is scanned anew":               {map[string]client.Ticket{"a/n2": left("list:nightly/n2", noon), "a/n3": left("list:nightly/n3", noon.Add(time.Hour))}, nil, false},
+		"it was found after the gathering": {map[string]client.Ticket{"a/n4": left("list:nightly/n4", noon.Add(3*time.Hour)), "a/n3": failed}, nil, false},
+	} {
+		k := kept{map[string][]string{}, map[string]client.Ticket{}}
+		for id, t := range one.tickets {
+			_, t.Task, _ = strings.Cut(id, "/")
+			k.tickets[id] = t
+		}
+		digest, _ := k.keep(t, "a")
+		f := k.feed(t)
+		f.List, f.Lists, f.Past, f.Until = "nightly", map[string]int{digest: 1}, one.past, noon.Add(2*time.Hour)
+		maker := report.New(report.Header{List: "nightly", Task: "n3"})
+		if err := f.Each(t.Context(), maker.Add); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		told := slices.Contains(maker.Report().NewlyHigh.First(9), "a")
+		if wanted := one.want || name == "it is scanned anew"; len(f.Untold) == 1 != one.want || told != wanted {
+			t.Errorf("%s: untold %v, newly at high risk %v", name, f.Untold, told)
 		}
 	}
 }

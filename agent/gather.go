@@ -85,7 +85,7 @@ func (j *job) gather(ctx context.Context) (verdict.Record, error) {
 		}
 		f.Past = append(f.Past, EarlierReport{one.Report.Task, one.Report.At})
 	}
-	feed := &Feed{Client: j.a.client, Call: call, Task: header.Task, Lists: f.Lists, Before: f.Before, Own: r.list, Past: f.Past}
+	feed := &Feed{Client: j.a.client, Call: call, List: header.List, Task: header.Task, Lists: f.Lists, Before: f.Before, Own: r.list, Past: f.Past}
 	maker, accepted := report.New(header), acceptance{}
 	if err := feed.Each(ctx, accepted.noting(maker.Add)); err != nil {
 		return verdict.Record{}, fmt.Errorf("cannot read the tickets of the list: %w", err)
@@ -125,8 +125,9 @@ func (r *reporter) notes(feed *Feed) (notes []string) {
 	if feed.Damaged > 0 {
 		notes = append(notes, fmt.Sprintf("Redis lost a part of the tickets of %s: they count as not scanned until the tickets are reopened.", plain.Count(feed.Damaged, "asset", "assets")))
 	}
-	if bad := len(r.list.Bad) + r.list.MoreBad; bad > 0 {
-		notes = append(notes, fmt.Sprintf("A list has %s that cannot be assets: nothing was looked at there.", plain.Count(bad, "line", "lines")))
+	if n := len(feed.Untold); n > 0 {
+		notes = append(notes, fmt.Sprintf("%s at high risk in an earlier task whose report nobody got, and could not be scanned since: %s.",
+			plain.Count(n, "asset was", "assets were"), verdict.BriefList(feed.Untold, 5)))
 	}
 	return notes
 }

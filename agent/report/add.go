@@ -38,6 +38,12 @@ type Row struct {
 func (m *Maker) Add(a Asset) error {
 	r := &m.r
 	now, base := standingOf(a.Now), standingOf(a.Base)
+	if a.Untold != nil && !base.isHigh() {
+		r.NewlyHigh.add(a.Name)
+		if err := r.row(Row{Section: SectionNewlyHigh, Asset: a.Name}); err != nil {
+			return err
+		}
+	}
 	if a.Gone {
 		return errors.Join(r.notScanned(a.Name, "it is in the list no more"), r.unknown(a.Name, base))
 	}

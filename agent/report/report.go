@@ -61,6 +61,7 @@ type Asset struct {
 	Now       *client.Ticket // under the report's task
 	Last      *client.Ticket // under that of the report before
 	Base      *client.Ticket // what it is compared with: Last if that was scanned to its end, else the newest older one that was
+	Untold    *client.Ticket // one at high risk that is newer than Base, of which nobody was told; only where Now was not scanned
 	Unsettled bool           // it was not settled when the report was made
 	Gone      bool           // it was in the list of the report before, and is in none now; Now is not looked at
 }

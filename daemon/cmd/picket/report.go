@@ -222,7 +222,7 @@ func (r *reportReader) read(ctx context.Context, rows ...func(report.Row) error)
 	for _, f := range slices.Backward(r.earlier) {
 		h.Earlier = append(h.Earlier, f.Report.Past())
 	}
-	feed := agent.Feed{Client: r.cl, Call: directly, Task: r.task, Lists: r.facts.Lists, Before: r.facts.Before, Past: r.facts.Past, Until: r.until}
+	feed := agent.Feed{Client: r.cl, Call: directly, List: r.name, Task: r.task, Lists: r.facts.Lists, Before: r.facts.Before, Past: r.facts.Past, Until: r.until}
 	maker, seen := report.New(h, rows...), 0
 	shown, clear := time.Now(), ""
 	err := feed.Each(ctx, func(a report.Asset) error {
