@@ -54,7 +54,7 @@ test: ## Install what the tests need, lint, and run all tests with the race dete
 	.ci/deps
 	$(MAKE) --no-print-directory lint
 	rm -f .cache/flaky
-	CGO_ENABLED=1 .ci/test ./... -race -shuffle=on -parallel 4 -timeout 20m $(TESTFLAGS)
+	CGO_ENABLED=1 .ci/test ./... -race -shuffle=on -p 4 -parallel 4 -timeout 20m $(TESTFLAGS)
 	.ci/test ./agent/findings -shuffle=on $(TESTFLAGS)
 	packaging/systemd-test/run
 	@if [[ -s .cache/flaky ]]; then echo "FLAKY: these failed once and passed alone. Each is a fault to be mended:"; cat .cache/flaky; fi

@@ -100,8 +100,8 @@ func (q *cue) around(cmds []redis.Cmder, run func() error) error {
 	return nil
 }
 
-// scriptTitle is the line of a script's header that says what it is: the last one, because common parts stand before it.
-var scriptTitle = regexp.MustCompile(`(?m)^-- Copyright.*\n--\n-- (\w+): `)
+// scriptTitle is the first line of a script.
+var scriptTitle = regexp.MustCompile(`\A-- (\w+)\n`)
 
 // name is a script's name, hint for the write of a hint, else empty.
 func (q *cue) name(cmd redis.Cmder) string {
@@ -122,17 +122,16 @@ func (q *cue) name(cmd redis.Cmder) string {
 	case "evalsha":
 		return q.names[word(1)]
 	case "eval":
-		titles := scriptTitle.FindAllStringSubmatch(word(1), -1)
-		if titles == nil {
+		title := scriptTitle.FindStringSubmatch(word(1))
+		if title == nil {
 			return ""
 		}
 		if q.names == nil {
 			q.names = map[string]string{}
 		}
 		digest := sha1.Sum([]byte(word(1)))
-		name := titles[len(titles)-1][1]
-		q.names[hex.EncodeToString(digest[:])] = name
-		return name
+		q.names[hex.EncodeToString(digest[:])] = title[1]
+		return title[1]
 	}
 	return ""
 }

@@ -67,7 +67,7 @@ func otherLayout(t *testing.T, s *shared) {
 		write func()
 		says  string
 	}{
-		"another number": {func() { f.client.HSet(t.Context(), key, "layout", "3") }, "has layout 3 (" + key + ")"},
+		"another number": {func() { f.client.HSet(t.Context(), key, "layout", "999") }, "has layout 999 (" + key + ")"},
 		"no number": {func() {
 			f.client.Del(t.Context(), key)
 			f.client.Set(t.Context(), key, incarnation, 0)
@@ -130,7 +130,7 @@ func failing[T any](_ T, err error) error { return err }
 func TestWhatStandsInRedisIsKnownBeforeItIsTouched(t *testing.T) {
 	t.Parallel()
 	f, server := setup(t)
-	f.client.HSet(t.Context(), "picket:store:0", "incarnation", "x", "layout", "3")
+	f.client.HSet(t.Context(), "picket:store:0", "incarnation", "x", "layout", "999")
 	before := dumps(t, f)
 	server.Freeze()
 	var thaw sync.Once

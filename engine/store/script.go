@@ -35,7 +35,7 @@ func (s script) Run(ctx context.Context, c redis.Scripter, keys []string, args .
 var scripts []script
 
 // newScript reads lua/NAME.lua, with what it needs of these files of that folder before it. One that begins with common gets what both
-// sides must agree upon, too.
+// sides must agree upon, too. Its first line is its name, for whoever looks into Redis.
 func newScript(name string, before ...string) script {
 	s := script{name: name, linked: sync.OnceValue(func() *redis.Script {
 		source := readLua(name)
@@ -45,7 +45,7 @@ func newScript(name string, before ...string) script {
 		if len(before) > 0 {
 			source = link(agreed(), source)
 		}
-		return redis.NewScript(source)
+		return redis.NewScript("-- " + name + "\n" + source)
 	})}
 	scripts = append(scripts, s)
 	return s

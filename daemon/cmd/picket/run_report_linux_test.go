@@ -127,7 +127,7 @@ func reported(t *testing.T, hook *webhook, task string) (facts reports.Facts) {
 			t.Fatal(err)
 		}
 	}
-	if len(bodies) != 1 || body.Data.Title == "" || !strings.Contains(body.Data.Text, "assets: ") {
+	if len(bodies) != 1 || body.Data.Title == "" || !strings.Contains(body.Data.Text, " online, ") {
 		t.Errorf("%d different messages: %v", len(bodies), bodies)
 	}
 	return body.Data.Facts
