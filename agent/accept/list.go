@@ -84,7 +84,7 @@ func read(path string) ([]byte, error) {
 // met are the rules that meet a finding, in the order of the files.
 func (l *List) met(s subject, f findings.Finding) (met []int) {
 	seen := map[int]bool{}
-	for _, name := range append([]string{f.ID}, f.Aliases...) {
+	for _, name := range f.Names() {
 		for _, n := range l.byName[strings.ToUpper(name)] {
 			if !seen[n] && l.rules[n].meets(s, f) {
 				met = append(met, n)
@@ -108,7 +108,7 @@ func (l *List) covered(met []int, f findings.Finding, now time.Time) bool {
 		}), now)
 		return accepts
 	}
-	for _, name := range append([]string{f.ID}, f.Aliases...) {
+	for _, name := range f.Names() {
 		if !slices.Contains(cves, strings.ToUpper(name)) && accepted(name) {
 			return true
 		}

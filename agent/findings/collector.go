@@ -97,7 +97,7 @@ func (c *collector) add(f Finding) error {
 	if f.Severity == "unknown" && f.CVSS > 0 {
 		f.Severity = rating(f.CVSS)
 	}
-	if slices.ContainsFunc(append([]string{f.ID}, f.Aliases...), malicious.MatchString) {
+	if slices.ContainsFunc(f.Names(), malicious.MatchString) {
 		f.Severity = "critical"
 	}
 	if f.CVSS > 0 {

@@ -87,10 +87,13 @@ type Finding struct {
 	apart string // what tells it from others of its id and place while an output is read, see marked
 }
 
-// CVEs are those among the finding's id and aliases, in capitals, each once. These are what KEV and EPSS are asked for.
+// Names are the ids by which the finding is known, its own first.
+func (f Finding) Names() []string { return append([]string{f.ID}, f.Aliases...) }
+
+// CVEs are those among the finding's names, in capitals, each once. These are what KEV and EPSS are asked for.
 func (f Finding) CVEs() []string {
 	var all []string
-	for _, name := range append([]string{f.ID}, f.Aliases...) {
+	for _, name := range f.Names() {
 		if cve := cveIn(name); cve != "" && !slices.Contains(all, cve) {
 			all = append(all, cve)
 		}

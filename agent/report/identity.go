@@ -12,11 +12,11 @@ import (
 	"github.com/picketd/picket/agent/findings"
 )
 
-// names are the ids by which a finding is known, its own first.
+// names are those of a finding, in small letters.
 func names(f findings.Finding) []string {
-	all := []string{strings.ToLower(f.ID)}
-	for _, alias := range f.Aliases {
-		all = append(all, strings.ToLower(alias))
+	all := f.Names()
+	for i, name := range all {
+		all[i] = strings.ToLower(name)
 	}
 	return all
 }

@@ -156,7 +156,7 @@ func (f *Figures) graver(o Figures) {
 // exploited marks the findings that have one of these names.
 func exploited(list []findings.Finding, ids []string) {
 	for i, f := range list {
-		list[i].KEV = f.KEV || slices.ContainsFunc(append([]string{f.ID}, f.Aliases...), func(id string) bool {
+		list[i].KEV = f.KEV || slices.ContainsFunc(f.Names(), func(id string) bool {
 			return slices.ContainsFunc(ids, func(known string) bool { return strings.EqualFold(known, id) })
 		})
 	}
