@@ -101,13 +101,7 @@ func link(path string, pairs ...string) string {
 
 func ticketLink(asset, task string) string { return link("/ticket", "asset", asset, "task", task) }
 
-// lastWord is what a person wants to know of a ticket first: what failed last, or why it is FAILED, else what came of it.
-func lastWord(t client.Ticket) string {
-	if t.Failure != nil || t.State == client.StateFailed {
-		return cut(verdict.WhyFailed(t))
-	}
-	return cut(t.Summary)
-}
+func lastWord(t client.Ticket) string { return cut(verdict.LastWord(t)) }
 
 // facts are those of a step as indented JSON; nothing where there are none.
 func facts(raw json.RawMessage) string {

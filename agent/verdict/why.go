@@ -204,3 +204,15 @@ func WhyFailed(t client.Ticket) string {
 	}
 	return cmp.Or(t.Summary, "nothing says why; picket ticket history may")
 }
+
+// LastWord is what a person wants to know of a ticket first: that it is damaged, what failed last, or why it is FAILED, else what came of
+// it.
+func LastWord(t client.Ticket) string {
+	switch {
+	case t.Damaged != "":
+		return "damaged: " + t.Damaged
+	case t.Failure != nil, t.State == client.StateFailed:
+		return WhyFailed(t)
+	}
+	return t.Summary
+}

@@ -87,6 +87,6 @@ func (f *Figures) add(o Figures) {
 // hasName says whether one of the findings has this id or alias.
 func hasName(list []findings.Finding, id string) bool {
 	return slices.ContainsFunc(list, func(f findings.Finding) bool {
-		return strings.EqualFold(f.ID, id) || slices.ContainsFunc(f.Aliases, func(alias string) bool { return strings.EqualFold(alias, id) })
+		return slices.ContainsFunc(f.Names(), func(name string) bool { return strings.EqualFold(name, id) })
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -124,7 +125,7 @@ func TestLastWordIsWhyATicketFailed(t *testing.T) {
 			State: client.StateFailed, Summary: "high risk: kev", Notification: &client.Notification{}, Delivery: dead,
 		},
 	} {
-		if got := lastWord(ticket); got != want {
+		if got := verdict.LastWord(ticket); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -124,7 +124,7 @@ func (r *reportReader) find(ctx context.Context, since string) error {
 		return err
 	}
 	if _, gathered := t.Steps[client.StepGather]; !gathered {
-		return exitf(exitTempFail, "the report %s of task %s is not made yet: it is %s, %s; picket task show %[2]s says how far the assets are", r.name, t.Task, t.State, lastWord(t))
+		return exitf(exitTempFail, "the report %s of task %s is not made yet: it is %s, %s; picket task show %[2]s says how far the assets are", r.name, t.Task, t.State, verdict.LastWord(t))
 	}
 	if r.facts, err = agent.ReadReport(t); err != nil {
 		return err

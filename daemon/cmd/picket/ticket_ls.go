@@ -50,7 +50,7 @@ func listTickets(c *cli.Context, q client.TicketQuery) error {
 			if k.Holder != nil {
 				holder = k.Holder.Host
 			}
-			t.row(k.ID, k.State, holder, clock(k.UpdatedAt), lastWord(k))
+			t.row(k.ID, k.State, holder, clock(k.UpdatedAt), verdict.LastWord(k))
 		}
 		t.print(w)
 		tellMore(c, r.Cursor)
@@ -74,16 +74,4 @@ func warnIncomplete(c *cli.Context, incomplete bool) {
 // damage says what a ticket lacks, and what mends it.
 func damage(t client.Ticket) string {
 	return t.Damaged + "; picket ticket reopen begins it anew"
-}
-
-// lastWord is what a person wants to know of a ticket first: that it is damaged, what failed last, or why it is FAILED, else what came
-// of it.
-func lastWord(t client.Ticket) string {
-	if t.Damaged != "" {
-		return "damaged: " + t.Damaged
-	}
-	if t.Failure != nil || t.State == client.StateFailed {
-		return verdict.WhyFailed(t)
-	}
-	return t.Summary
 }
