@@ -61,6 +61,14 @@ var arrows = map[string][]string{
 	"examples/receiver-go":   {},
 	"packaging":              {},
 	"ui":                     {"agent/plain", "agent/verdict", "sockapi/client"}, // of verdict why a ticket stands where it stands
+	"proof":                  {"proof/check", "proof/draw", "proof/history", "proof/load", "proof/mutate", "proof/nemesis", "proof/stage"},
+	"proof/check":            {"proof/history"}, // it shares no code with what it judges
+	"proof/draw":             {"proof/check", "proof/history"},
+	"proof/history":          {},
+	"proof/load":             {"proof/history", "proof/stage"},
+	"proof/mutate":           {},
+	"proof/nemesis":          {"proof/history", "proof/load", "proof/stage"},
+	"proof/stage":            {"proof/history"},
 	"proof/claim":            {},
 	"proof/delivery":         {},
 	"proof/sign":             {},
@@ -68,18 +76,19 @@ var arrows = map[string][]string{
 
 // onlyIn says where a library may be imported, so that what it is good for stays behind one door. Tests are free.
 var onlyIn = map[string][]string{
-	"github.com/alicebob/miniredis":        {"daemon"},                                                               // picket dev
-	"github.com/danielgtaylor/huma":        {"sockapi"},                                                              // the API's form
-	"github.com/go-json-experiment/json":   {"sockapi", "agent/accept"},                                              // the pass over raw bodies; OpenVEX
-	"github.com/package-url/packageurl-go": {"agent/accept"},                                                         // products of OpenVEX
-	"github.com/go-redsync/redsync":        {"engine", "daemon/bench"},                                               // the lock, and its floor
-	"github.com/pandatix/go-cvss":          {"agent/findings"},                                                       // scores from vectors
-	"github.com/expr-lang/expr":            {"agent/verdict"},                                                        // the conditions
-	"github.com/pelletier/go-toml":         {"daemon", "agent/strict"},                                               // the configuration
-	"github.com/redis/go-redis":            {"daemon", "engine", "engine/redistest", "engine/store", "daemon/bench"}, // engine takes the client for its locks
-	"github.com/urfave/cli":                {"daemon/cmd/picket"},                                                    // the command
-	"github.com/wneessen/go-mail":          {"notifier/channel"},                                                     // mail
-	"go.etcd.io/bbolt":                     {"engine", "outbox", "daemon/bench"},                                     // the journal of claims, the intents, and their floor
+	"github.com/alicebob/miniredis":        {"daemon"},                                                                              // picket dev
+	"github.com/anishathalye/porcupine":    {"proof/check"},                                                                         // tickets as registers
+	"github.com/danielgtaylor/huma":        {"sockapi"},                                                                             // the API's form
+	"github.com/go-json-experiment/json":   {"sockapi", "agent/accept"},                                                             // the pass over raw bodies; OpenVEX
+	"github.com/package-url/packageurl-go": {"agent/accept"},                                                                        // products of OpenVEX
+	"github.com/go-redsync/redsync":        {"engine", "daemon/bench"},                                                              // the lock, and its floor
+	"github.com/pandatix/go-cvss":          {"agent/findings"},                                                                      // scores from vectors
+	"github.com/expr-lang/expr":            {"agent/verdict"},                                                                       // the conditions
+	"github.com/pelletier/go-toml":         {"daemon", "agent/strict"},                                                              // the configuration
+	"github.com/redis/go-redis":            {"daemon", "engine", "engine/redistest", "engine/store", "daemon/bench", "proof/stage"}, // engine takes the client for its locks
+	"github.com/urfave/cli":                {"daemon/cmd/picket"},                                                                   // the command
+	"github.com/wneessen/go-mail":          {"notifier/channel"},                                                                    // mail
+	"go.etcd.io/bbolt":                     {"engine", "outbox", "daemon/bench"},                                                    // the journal of claims, the intents, and their floor
 }
 
 // standardOnly says which packages others link into programs of their own, and those that these import: the standard library is
