@@ -69,9 +69,10 @@ var arrows = map[string][]string{
 	"proof/mutate":           {},
 	"proof/nemesis":          {"proof/history", "proof/load", "proof/stage"},
 	"proof/stage":            {"proof/history"},
-	"proof/claim":            {},
-	"proof/delivery":         {},
-	"proof/sign":             {},
+	"proof/models/claim":     {"proof/models/explore"},
+	"proof/models/delivery":  {"proof/models/explore"},
+	"proof/models/explore":   {},
+	"proof/models/sign":      {"proof/models/explore"},
 }
 
 // onlyIn says where a library may be imported, so that what it is good for stays behind one door. Tests are free.

@@ -91,7 +91,7 @@ type Pace struct {
 	Missed time.Duration // for which the other's sign must have been missed after it had run out, while no two looks were so far apart
 }
 
-// defaultPace is chosen for when Redis was away, or lost signs, or its clock was set: proof/sign. Steady is longer than Life: all that
+// defaultPace is chosen for when Redis was away, or lost signs, or its clock was set: proof/models/sign. Steady is longer than Life: all that
 // live have signed again before anyone judges. Missed is longer than Every: so has one whose last sign had run out when Redis came back.
 var defaultPace = Pace{Every: 5 * time.Second, Life: 25 * time.Second, Steady: 30 * time.Second, Missed: 10 * time.Second}
 

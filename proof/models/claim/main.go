@@ -7,14 +7,14 @@
 // or a failover may bring back once what its replica had. Every interleaving is looked at. Each mutation leaves one check out and
 // shows what that check is for.
 //
-//	go run ./proof/claim    the protocol as designed and with each mutation; exit 1 if the design fails or one is not caught
+//	go run ./proof/models/claim    the protocol as designed and with each mutation; exit 1 if the design fails or one is not caught
 package main
 
 import (
 	"fmt"
-	"os"
 	"slices"
-	"strings"
+
+	"github.com/picketd/picket/proof/models/explore"
 )
 
 // Rules are the checks that the protocol makes. The design makes them all.
@@ -26,19 +26,13 @@ type Rules struct {
 	waits          bool // a claim is answered when the replica has its grant (wait_replicas)
 }
 
-// Variant is the design or a mutation of it.
-type Variant struct {
-	name, what string
-	rules      Rules
-}
-
-var variants = []Variant{
-	{"design", "as designed", Rules{true, true, true, true, true}},
-	{"mint-without-lock", "mint without the lock check", Rules{false, true, true, true, true}},
-	{"no-nonce", "token only, no nonce", Rules{true, false, true, true, true}},
-	{"at-least", "token >=, no nonce", Rules{true, false, false, true, true}},
-	{"own-token", "the ticket's own token, not the asset's", Rules{true, true, true, false, true}},
-	{"no-wait", "answered before the replica has the grant", Rules{true, true, true, true, false}},
+var variants = []explore.Model{
+	explore.Design("design", "as designed", Rules{true, true, true, true, true}.explore),
+	explore.Mutation("mint-without-lock", "mint without the lock check", Rules{false, true, true, true, true}.explore),
+	explore.Mutation("no-nonce", "token only, no nonce", Rules{true, false, true, true, true}.explore),
+	explore.Mutation("at-least", "token >=, no nonce", Rules{true, false, false, true, true}.explore),
+	explore.Mutation("own-token", "the ticket's own token, not the asset's", Rules{true, true, true, false, true}.explore),
+	explore.Mutation("no-wait", "answered before the replica has the grant", Rules{true, true, true, true, false}.explore),
 }
 
 // Grant is what Redis remembers of a claim. Nonces are numbered from 1; 0 is none.
@@ -186,51 +180,14 @@ func (r Rules) steps(s State, do func(step string, t State), bad func(kind, step
 	}
 }
 
-// explore visits every state, breadth first, and returns their number and the shortest path to each kind of violation.
-func (r Rules) explore() (states int, found map[string]string) {
-	type origin struct {
-		from State
-		step string
-	}
-	seen := map[State]origin{start: {}}
-	found = map[string]string{}
-	queue := []State{start}
-	for len(queue) > 0 {
-		s := queue[0]
-		queue = queue[1:]
+func (r Rules) explore() explore.Result {
+	return explore.Space[State]{Start: start, Steps: func(s State, yield func(explore.Step[State])) {
 		r.steps(s, func(step string, t State) {
-			if _, ok := seen[t]; !ok {
-				seen[t] = origin{s, step}
-				queue = append(queue, t)
-			}
+			yield(explore.Step[State]{Name: step, To: t})
 		}, func(kind, step string) {
-			if found[kind] == "" {
-				path := []string{step}
-				for at := s; at != start; at = seen[at].from {
-					path = append(path, seen[at].step)
-				}
-				slices.Reverse(path)
-				found[kind] = strings.Join(path, " > ")
-			}
+			yield(explore.Step[State]{Name: step, Bad: kind, To: s})
 		})
-	}
-	return len(seen), found
+	}}.Explore()
 }
 
-func main() {
-	wrong := false
-	for i, v := range variants {
-		states, found := v.rules.explore()
-		fmt.Printf("%-18s %-40s %6d states, %d kinds of violation\n", v.name, v.what, states, len(found))
-		for _, kind := range []string{stale, zombie} {
-			if path, ok := found[kind]; ok {
-				fmt.Printf("    %s: %s\n", kind, path)
-			}
-		}
-		wrong = wrong || (i > 0) != (len(found) > 0)
-	}
-	if wrong {
-		fmt.Println("THE DESIGN FAILS, OR A MUTATION IS NOT CAUGHT")
-		os.Exit(1)
-	}
-}
+func main() { explore.Main(func() []explore.Model { return variants }) }

@@ -217,5 +217,5 @@ func (s *State) owed(channels int) (bits uint8) {
 			bits |= 1 << (2*c + k)
 		}
 	}
-	return bits | notStuck
+	return bits
 }

@@ -5,7 +5,7 @@
 // restarts, a copy of its outbox that runs beside it, and a Redis that falls back to an older sign or loses it. How one daemon judges
 // another is in judge.go.
 //
-//	go run ./proof/sign    the design and each rule left out; exit 1 if the design fails or a mutation is not caught
+//	go run ./proof/models/sign    the design and each rule left out; exit 1 if the design fails or a mutation is not caught
 //
 // What is looked for:
 //
@@ -14,10 +14,7 @@
 //	unseen    a daemon signs over what another that lives has signed since, and is not told
 package main
 
-import (
-	"fmt"
-	"os"
-)
+import "github.com/picketd/picket/proof/models/explore"
 
 // Rules are what the script looks at. The design has them all.
 type Rules struct {
@@ -47,10 +44,12 @@ type State struct {
 
 const ticks = 9
 
+var who = []string{"the daemon", "the copy"}
+
 var start = State{daemon: [2]Daemon{{run: 1}}, restart: 1, copy: 1, losses: 2}
 
 // steps calls do for every step that can be taken in s, with the violation that it is.
-func (r Rules) steps(s State, do func(t State, bad string)) {
+func (r Rules) steps(s State, do func(name string, t State, bad string)) {
 	for i, d := range s.daemon {
 		if d.run == 0 || s.clock == ticks {
 			continue
@@ -63,7 +62,7 @@ func (r Rules) steps(s State, do func(t State, bad string)) {
 			if q.told = true; s.copy == 1 {
 				bad = "former"
 			}
-			do(t, bad)
+			do(who[i]+" is told of the other's sign", t, bad)
 			continue
 		}
 		over := foreign && s.sign.run == other.run
@@ -78,67 +77,57 @@ func (r Rules) steps(s State, do func(t State, bad string)) {
 		}
 		t.clock++
 		t.sign, q.at, q.told = Sign{d.run, t.clock}, t.clock, false
-		do(t, bad)
+		do(who[i]+" signs", t, bad)
 	}
 	if s.restart > 0 {
 		t := s
 		t.restart--
 		t.daemon[0] = Daemon{run: 2, former: 1 << 1}
 		t.turn = 0
-		do(t, "")
+		do("the daemon restarts", t, "")
 	}
 	if s.copy > 0 { // it knows the runs of the daemon until then
 		t := s
 		t.copy--
 		t.daemon[1] = Daemon{run: 3, former: s.daemon[0].former | 1<<s.daemon[0].run}
-		do(t, "")
+		do("its outbox is copied, the copy starts", t, "")
 	}
 	t := s
 	t.older = s.sign // a replica that follows no further
-	do(t, "")
+	do("the replica has the sign, and follows no further", t, "")
 	if s.losses > 0 {
-		for _, left := range []Sign{s.older, {}} {
-			t := s
-			t.losses--
-			t.sign, t.turn = left, 0
-			do(t, "")
-		}
+		t := s
+		t.losses--
+		t.sign, t.turn = s.older, 0
+		do("Redis falls back to the replica", t, "")
+		t.sign = Sign{}
+		do("Redis loses the sign", t, "")
 	}
 }
-
-// explore visits every state and returns their number and the kinds of violation.
-func (r Rules) explore() (states int, found map[string]bool) { return visit(start, r.steps) }
 
 // variants are the two designs, each followed by what is it without one of its rules.
-var variants = []struct {
-	name   string
-	holds  bool
-	design interface {
-		explore() (states int, found map[string]bool)
-	}
-}{
-	{"design of signs", true, Rules{true, true, true}},
-	{"no verdict", false, Rules{false, true, true}},
-	{"own former runs not known", false, Rules{true, false, true}},
-	{"former runs whatever their time", false, Rules{true, true, false}},
+var variants = []explore.Model{
+	explore.Design("design of signs", "as designed", Rules{true, true, true}.explore),
+	explore.Mutation("no-verdict", "another's sign is signed over", Rules{false, true, true}.explore),
+	explore.Mutation("no-former", "own former runs are not known", Rules{true, false, true}.explore),
+	explore.Mutation("former-any", "former runs are signed over whatever their time", Rules{true, true, false}.explore),
 
-	{"design of judging", true, Judging{true, true, true, true, true}},
-	{"not steady", false, Judging{false, true, true, true, true}},
-	{"own sign not looked at", false, Judging{true, false, true, true, true}},
-	{"Redis' clock not looked at", false, Judging{true, true, false, true, true}},
-	{"looks that failed", false, Judging{true, true, true, false, true}},
-	{"signs of the future stay", false, Judging{true, true, true, true, false}},
+	explore.Design("design of judging", "as designed", Judging{true, true, true, true, true}.explore),
+	explore.Mutation("not-steady", "judged before the own signs were steady", Judging{false, true, true, true, true}.explore),
+	explore.Mutation("own-sign", "that the own sign is gone is not looked at", Judging{true, false, true, true, true}.explore),
+	explore.Mutation("own-clock", "that Redis' clock was set is not looked at", Judging{true, true, false, true, true}.explore),
+	explore.Mutation("failed-looks", "looks that failed count", Judging{true, true, true, false, true}.explore),
+	explore.Mutation("future-signs", "signs of the future stay", Judging{true, true, true, true, false}.explore),
 }
 
-func main() {
-	wrong := false
-	for _, v := range variants {
-		states, found := v.design.explore()
-		fmt.Printf("%-32s %7d states, violations: %v\n", v.name, states, found)
-		wrong = wrong || v.holds == (len(found) > 0)
-	}
-	if wrong {
-		fmt.Println("THE DESIGN FAILS, OR A MUTATION IS NOT CAUGHT")
-		os.Exit(1)
-	}
+func (r Rules) explore() explore.Result { return visit(start, r.steps) }
+
+func (j Judging) explore() explore.Result { return visit(beginning, j.tick) }
+
+func visit[S comparable](start S, steps func(S, func(name string, t S, bad string))) explore.Result {
+	return explore.Space[S]{Start: start, Steps: func(s S, yield func(explore.Step[S])) {
+		steps(s, func(name string, t S, bad string) { yield(explore.Step[S]{Name: name, Bad: bad, To: t}) })
+	}}.Explore()
 }
+
+func main() { explore.Main(func() []explore.Model { return variants }) }

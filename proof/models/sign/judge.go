@@ -57,38 +57,37 @@ func (f *Fleet) clocks(by int8) {
 }
 
 // faults are what may happen before a tick: nothing, too.
-func (f Fleet) faults(do func(t Fleet)) {
-	do(f)
+func (f Fleet) faults(do func(name string, t Fleet)) {
+	do("", f)
 	f.calm = 0
 	snapshot := f
 	snapshot.older = f.sign
 	if snapshot.older != f.older {
-		do(snapshot)
+		do("the replica follows no further, ", snapshot)
 	}
 	if !f.dead {
 		t := f
 		t.dead = true
-		do(t)
+		do("the other dies, ", t)
 	}
 	if f.blows == 0 {
 		return
 	}
 	f.blows--
-	for _, left := range [][2]int8{f.older, {none, none}} {
-		t := f
-		t.sign = left
-		do(t)
-	}
+	fallen, lost := f, f
+	fallen.sign, lost.sign = f.older, [2]int8{none, none}
+	do("Redis falls back, ", fallen)
+	do("Redis loses the signs, ", lost)
 	for _, by := range []int8{-far, missed, missed + 1, life, old} {
 		t := f
 		t.clocks(by)
-		do(t)
+		do("Redis' clock is set, ", t)
 	}
 }
 
 // tick calls do for every way that one tick can go, with the violation that it is.
-func (j Judging) tick(f Fleet, do func(t Fleet, bad string)) {
-	f.faults(func(f Fleet) {
+func (j Judging) tick(f Fleet, do func(name string, t Fleet, bad string)) {
+	f.faults(func(before string, f Fleet) {
 		f.clocks(1)
 		f.last, f.since, f.seen = min(life, f.last+1), min(steadyFor, f.since+1), min(missed, f.seen+1)
 		f.silent = min(life, f.silent+1)
@@ -99,7 +98,7 @@ func (j Judging) tick(f Fleet, do func(t Fleet, bad string)) {
 			t := f
 			t.outages--
 			t.calm = 0
-			do(t, "")
+			do(before+"a tick without Redis", t, "")
 		}
 		f.asked = min(missed+1, f.asked+1)
 		other := func(t Fleet) Fleet {
@@ -113,15 +112,15 @@ func (j Judging) tick(f Fleet, do func(t Fleet, bad string)) {
 			if t.misses > 0 && !t.dead && t.silent > 0 {
 				u := t
 				u.misses--
-				do(u, bad)
+				do(before+"the judge signs alone", u, bad)
 			}
-			do(other(t), bad)
+			do(before+"both sign", other(t), bad)
 		}
 		if f.sign[1] == none { // the walk finds what it answers for
 			t := f
 			t.calm, t.sign[1] = 0, old
 			t, bad := j.judge(t)
-			do(other(t), bad)
+			do(before+"the walk finds the other, both sign", other(t), bad)
 		}
 	})
 }
@@ -151,29 +150,4 @@ func (j Judging) judge(f Fleet) (Fleet, string) {
 		return f, "forgotten"
 	}
 	return f, ""
-}
-
-// explore visits every state and returns their number and the kinds of violation.
-func (j Judging) explore() (states int, found map[string]bool) {
-	return visit(beginning, j.tick)
-}
-
-// visit goes through every state and returns their number and the kinds of violation.
-func visit[S comparable](start S, steps func(S, func(t S, bad string))) (states int, found map[string]bool) {
-	seen, queue := map[S]bool{start: true}, []S{start}
-	found = map[string]bool{}
-	for len(queue) > 0 {
-		s := queue[len(queue)-1]
-		queue = queue[:len(queue)-1]
-		steps(s, func(t S, bad string) {
-			if bad != "" {
-				found[bad] = true
-			}
-			if !seen[t] {
-				seen[t] = true
-				queue = append(queue, t)
-			}
-		})
-	}
-	return len(seen), found
 }

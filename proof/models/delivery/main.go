@@ -6,10 +6,9 @@
 // leases that run out under a live holder, cuts from Redis, lost data, a failover that loses what no replica has, copies of questions that come late, and an
 // operator's decisions, while all is well or one host is cut off.
 //
-//	go run ./proof/delivery                 the protocol as designed, in several sizes
-//	go run ./proof/delivery -mutate NAME    with one rule broken, or one of the sizes
-//	go run ./proof/delivery -all            all of them, as a table; exit 1 if the design fails or a mutation is not caught
-//	go run ./proof/delivery -more 1         the design with one more fault on a path than usual: 8 minutes, 8 GB
+//	go run ./proof/models/delivery               the protocol as designed, in several sizes, and with one rule broken each
+//	go run ./proof/models/delivery -only NAME    one of them
+//	go run ./proof/models/delivery -more 1       the designs with one more fault on a path than usual: 8 minutes, 8 GB
 //
 // What is looked for, each with the shortest path to it:
 //
@@ -44,8 +43,8 @@ package main
 import (
 	"flag"
 	"fmt"
-	"os"
-	"strings"
+
+	"github.com/picketd/picket/proof/models/explore"
 )
 
 var (
@@ -96,55 +95,22 @@ var mutations = []Run{
 	{"send-discarded", "sent after the discard was seen", Rules{sendDiscarded: true}, normal, Faults{discard: 1}, 1},
 }
 
-func (r *Run) report(wantBad bool) (ok bool) {
-	res := r.explore()
-	ok = wantBad == (len(res.kinds) > 0)
-	verdict := "holds"
-	switch {
-	case wantBad && ok:
-		verdict = "caught: " + strings.Join(res.kinds, ", ")
-	case wantBad:
-		verdict = "NOT CAUGHT"
-	case !ok:
-		verdict = "FAILS: " + strings.Join(res.kinds, ", ")
+// models are the designs with so many faults on a path, or as many as each is given here, and the mutations.
+func models(most, more uint8) (all []explore.Model) {
+	for _, r := range designs {
+		if r.most += more; most > 0 {
+			r.most = most
+		}
+		what := fmt.Sprintf("%s; %d faults on a path", r.what, r.most)
+		all = append(all, explore.Design(r.name, what, r.explore))
 	}
-	fmt.Printf("%-16s %-48s %9d states %6.1fs  %s\n", r.name, r.what, res.states, res.took.Seconds(), verdict)
-	if !wantBad {
-		fmt.Printf("    at most %d of %+v\n", r.most, r.faults)
+	for _, r := range mutations {
+		all = append(all, explore.Mutation(r.name, r.what, r.explore))
 	}
-	for _, kind := range res.kinds {
-		fmt.Printf("    %s: %s\n", kind, res.path[kind])
-	}
-	return ok
+	return all
 }
 
 func main() {
-	mutate := flag.String("mutate", "", "break this rule")
-	all := flag.Bool("all", false, "the design and every mutation")
-	more := flag.Uint("more", 0, "so many more faults on a path, in the design")
-	flag.Parse()
-	ran, ok := 0, true
-	for _, r := range designs {
-		if *mutate == "" || *mutate == r.name {
-			r.most += uint8(*more)
-			ok = r.report(false) && ok
-			ran++
-		}
-	}
-	for _, r := range mutations {
-		if *all || r.name == *mutate {
-			ok = r.report(true) && ok
-			ran++
-		}
-	}
-	if ran == 0 {
-		fmt.Print("no such mutation; there are:")
-		for _, r := range mutations {
-			fmt.Print(" ", r.name)
-		}
-		fmt.Println()
-	}
-	if ran == 0 || !ok {
-		os.Exit(1)
-	}
+	more := flag.Uint("more", 0, "so many more faults on a path, in the designs")
+	explore.Main(func() []explore.Model { return models(0, uint8(*more)) })
 }

@@ -3,13 +3,15 @@
 
 package main
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/picketd/picket/proof/models/explore"
+)
 
 func TestTheDesignHoldsAndEachMutationIsCaught(t *testing.T) {
 	t.Parallel()
-	for _, v := range variants {
-		if _, found := v.design.explore(); v.holds == (len(found) > 0) {
-			t.Errorf("%s: found %v", v.name, found)
-		}
+	for _, wrong := range explore.Wrong(variants) {
+		t.Error(wrong)
 	}
 }
