@@ -67,8 +67,8 @@
 //	agent and daemon freeze                     another claims; Redis refuses what they write when they wake
 //	Redis stopped or cut off                    calls say STORE_UNAVAILABLE within 5 s, those too that wait for others on their claim or
 //	                                            ticket, and those that waited for a restart; claims are lost at their deadline, not before
-//	a node of a Cluster hangs                   calls on assets of the others go on, and their claims are renewed. A daemon whose hints are on
-//	                                            that node accepts no notification meanwhile: STORE_UNAVAILABLE
+//	a node of a Cluster hangs                   calls on assets of the others go on, their claims are renewed, their notifications accepted and
+//	                                            delivered. While it is the node with the signs of life, nobody is taken over from
 //	Redis out of memory                         a script's first write is refused and with it the whole; renewals need no memory
 //	failover to a replica that lags             the lost grant's nonce is refused; tokens do not fall below Redis' clock or what
 //	                                            this daemon has seen; what the replica had is the truth: the grant before the lost one is

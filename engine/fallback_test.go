@@ -56,7 +56,7 @@ func fellBack(t *testing.T, s *shared) {
 			lease = time.Now().Add(time.Hour).UnixMilli()
 		}
 		e.config.Redis.HSet(t.Context(), e.store.Keys.Ticket(k.Ticket), "delivery.pager", string(c.found), "attempt.pager", "another/1", "lease.pager", lease)
-		e.config.Redis.Del(t.Context(), e.store.Keys.Undelivered(e.config.Outbox.ID()))
+		e.config.Redis.Del(t.Context(), hintsOf(e, e.daemon.ID, k.Ticket.Asset))
 		if err := e.courier.Walk(t.Context()); err != nil {
 			t.Fatal(err)
 		}

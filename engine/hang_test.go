@@ -5,6 +5,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -26,21 +27,9 @@ func TestF32_ANodeThatHangsDelaysNoOther(t *testing.T) {
 		defer c.Close()
 	}
 	e := (&fleet{t, over, "picket"}).host("host-a", func(c *Config) { short(c); waitingFor(kept, c); c.Urgent = urgent })
-	hangs := cluster.Servers[0] // not the one with this host's hints, without which no notification is accepted here
-	if cluster.Server(e.store.Keys.Undelivered(e.daemon.ID)) == hangs {
-		hangs = cluster.Servers[1]
-	}
-	on := func(node bool, n int) []string { // so many assets that are on it, or not
-		var assets []string
-		for i := 0; len(assets) < n; i++ {
-			asset := fmt.Sprintf("hang-%d", i)
-			if (cluster.Server(e.store.Keys.Lock(store.Asset(asset))) == hangs) == node {
-				assets = append(assets, asset)
-			}
-		}
-		return assets
-	}
-	there, elsewhere := on(true, 2), on(false, 6)
+	hangs := cluster.Servers[0]
+	there := assetsOn(cluster, e, 2, hangs)
+	elsewhere := assetsOn(cluster, e, 6, cluster.Servers[1:]...)
 	lost := granted(t, e, there[0], "t")
 	var held []*Claim
 	for _, asset := range elsewhere[:3] {
@@ -81,4 +70,59 @@ func TestF32_ANodeThatHangsDelaysNoOther(t *testing.T) {
 		}
 	}
 	hangs.Thaw()
+}
+
+// assetsOn are so many assets whose keys are on one of these masters.
+func assetsOn(cluster *redistest.Cluster, e *Engine, n int, masters ...*redistest.Server) (assets []string) {
+	for i := 0; len(assets) < n; i++ {
+		asset := fmt.Sprint("hang-", i)
+		if slices.Contains(masters, cluster.Server(e.store.Keys.Lock(store.Asset(asset)))) {
+			assets = append(assets, asset)
+		}
+	}
+	return assets
+}
+
+// TestG9_F32_ANodeThatHangsDelaysOnlyItsOwnNotifications: those on the others are accepted, and delivered by their owner, and by another
+// host when the owner is gone. What was accepted on the node that hangs follows when that goes on.
+func TestG9_F32_ANodeThatHangsDelaysOnlyItsOwnNotifications(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartCluster(t, "--cluster-node-timeout", "300000")
+	host := func(name string) *Engine {
+		over := clientFor(2*time.Second, cluster.Addrs()...)
+		t.Cleanup(func() { _ = over.Close() })
+		return (&fleet{t, over, "picket"}).hurried(name)
+	}
+	a, b := host("host-a"), host("host-b")
+	signs := slices.Index(cluster.Servers, cluster.Server(a.store.Keys.Signs())) // while that one hangs, nobody is taken over from
+	hangs, others := cluster.Servers[(signs+1)%3], []*redistest.Server{cluster.Servers[signs], cluster.Servers[(signs+2)%3]}
+	there := assetsOn(cluster, a, 1, hangs)[0]
+	var elsewhere []string
+	for _, master := range others {
+		elsewhere = append(elsewhere, assetsOn(cluster, a, 2, master)...)
+	}
+	intents := map[string]string{}
+	accepted := func(asset string) {
+		k, _ := claimed(t, a, asset, "t")
+		intents[asset] = notified(t, a, k, "ops")
+	}
+	accepted(there)
+	eventually(t, "host-b may judge", b.lookout.Steady)
+	hangs.Freeze()
+	for i, asset := range elsewhere {
+		accepted(asset)
+		if i%2 == 0 {
+			deliver(t, a, store.ID(store.Asset(asset), "t"), "ops", outbox.Sent, outbox.Go)
+		}
+	}
+	_ = a.Stop(t.Context())
+	takenOver := func(asset string) {
+		id := store.ID(store.Asset(asset), "t")
+		eventually(t, "host-b has "+asset, func() bool { return has(b, id, intents[asset]) })
+		deliver(t, b, id, "ops", outbox.Sent, outbox.Go)
+	}
+	takenOver(elsewhere[1])
+	takenOver(elsewhere[3])
+	hangs.Thaw()
+	takenOver(there)
 }

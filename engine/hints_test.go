@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -34,7 +35,7 @@ func TestG9_OneTicketThatCannotBeReadStopsNoOther(t *testing.T) {
 	if err := a.config.Redis.Set(t.Context(), key, "not a ticket", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	b.config.Redis.ZAdd(t.Context(), b.store.Keys.Undelivered(a.config.Outbox.ID()), redis.Z{Member: "no ticket"})
+	b.config.Redis.ZAdd(t.Context(), hintsOf(b, a.daemon.ID, bad.Asset), redis.Z{Member: "no ticket"})
 
 	if err := b.courier.LookAfter(t.Context(), store.Silent{ID: a.daemon.ID}); err == nil || !strings.Contains(err.Error(), "2 of the tickets, the first is") {
 		t.Errorf("it says %v", err)
@@ -45,7 +46,7 @@ func TestG9_OneTicketThatCannotBeReadStopsNoOther(t *testing.T) {
 		}
 	}
 
-	b.config.Redis.ZAdd(t.Context(), b.store.Keys.Undelivered(b.config.Outbox.ID()), redis.Z{Member: bad.String()})
+	b.config.Redis.ZAdd(t.Context(), hintsOf(b, b.daemon.ID, bad.Asset), redis.Z{Member: bad.String()})
 	good := store.ID("good 1", "t")
 	if err := b.config.Outbox.Shut(outbox.Ref{Ticket: good.String(), ID: intents["good 1"]}); err != nil {
 		t.Fatal(err)
@@ -57,7 +58,9 @@ func TestG9_OneTicketThatCannotBeReadStopsNoOther(t *testing.T) {
 		t.Error("what stands in NOTIFYING was not adopted again")
 	}
 
-	b.config.Redis.Del(t.Context(), b.store.Keys.Undelivered(b.config.Outbox.ID()))
+	for _, asset := range assets {
+		b.config.Redis.Del(t.Context(), hintsOf(b, b.daemon.ID, store.Asset(asset)))
+	}
 	if err := b.courier.Walk(t.Context()); err == nil || !strings.Contains(err.Error(), key) {
 		t.Errorf("it says %v", err)
 	}
@@ -78,8 +81,11 @@ func TestG9_WithoutItsHintNothingIsAccepted(t *testing.T) {
 	deliver(t, e, retried.Ticket, "ops", outbox.Dead, outbox.Go)
 	told, _ := claimed(t, e, "told", "t")
 	advance(t, e, told, store.HighRiskFound)
-	if err := f.client.Set(t.Context(), e.store.Keys.Undelivered(e.daemon.ID), "takes no hint", 0).Err(); err != nil {
-		t.Fatal(err)
+	for _, asset := range []store.Asset{"retried", "told"} {
+		key := hintsOf(e, e.daemon.ID, asset)
+		if err := errors.Join(f.client.Del(t.Context(), key).Err(), f.client.Set(t.Context(), key, "takes no hint", 0).Err()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, call := range []struct {
 		id   store.TicketID
@@ -112,7 +118,7 @@ func TestG9_WithoutItsHintNothingIsInherited(t *testing.T) {
 	a, b := f.frozen("host-a"), f.frozen("host-b")
 	c, _ := claimed(t, a, "a", "t")
 	notified(t, a, c, "ops")
-	if err := f.client.Set(t.Context(), b.store.Keys.Undelivered(b.daemon.ID), "takes no hint", 0).Err(); err != nil {
+	if err := f.client.Set(t.Context(), hintsOf(b, b.daemon.ID, "a"), "takes no hint", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 	wantErr(t, b.courier.LookAfter(t.Context(), store.Silent{ID: a.daemon.ID}), store.ErrUnavailable)

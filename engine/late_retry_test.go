@@ -47,7 +47,7 @@ func lateRetry(t *testing.T, s *shared) {
 		d := in.Channels["ops"]
 		d.Status, d.Body = outbox.Pending, []byte("b")
 		in.Channels = map[string]outbox.Delivery{"ops": d}
-		if err := errors.Join(e.config.Outbox.Stage(in), e.store.AddHint(t.Context(), e.daemon.ID, in.Ticket)); err != nil {
+		if err := errors.Join(e.config.Outbox.Stage(in), e.store.AddHint(t.Context(), e.daemon.ID, k.Ticket)); err != nil {
 			t.Fatal(err)
 		}
 		c.change(k.Ticket, in)

@@ -67,7 +67,7 @@ func TestG9_AnOwnerWithoutRoomGivesTheTicketUp(t *testing.T) {
 	c, _ := claimed(t, w, "full", "t")
 	in := notified(t, w, c, "ops")
 	f.client.HSet(t.Context(), a.store.Keys.Ticket(c.Ticket), "owner", a.config.Outbox.ID())
-	if err := a.store.AddHint(t.Context(), a.daemon.ID, c.Ticket.String()); err != nil {
+	if err := a.store.AddHint(t.Context(), a.daemon.ID, c.Ticket); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.courier.Sweep(t.Context()); err != nil {

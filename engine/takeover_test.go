@@ -57,9 +57,14 @@ func has(e *Engine, id store.TicketID, intent string) bool {
 	return err == nil && in.Origin == outbox.Adopted
 }
 
+// hintsOf is the key of those of a daemon's hints among which an asset's are.
+func hintsOf(e *Engine, daemon string, a store.Asset) string {
+	return e.store.Keys.Undelivered(daemon, store.HintShard(a))
+}
+
 func hinted(t *testing.T, e *Engine, daemon string, id store.TicketID) bool {
 	t.Helper()
-	err := e.config.Redis.ZScore(t.Context(), e.store.Keys.Undelivered(daemon), id.String()).Err()
+	err := e.config.Redis.ZScore(t.Context(), hintsOf(e, daemon, id.Asset), id.String()).Err()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		t.Fatal(err)
 	}
@@ -152,7 +157,7 @@ func walks(t *testing.T, s *shared) {
 	e := f.frozen("host-a")
 	c, _ := claimed(t, e, "walk * [1]", "t")
 	notified(t, e, c, "ops")
-	e.config.Redis.Del(t.Context(), e.store.Keys.Undelivered(e.config.Outbox.ID()))
+	e.config.Redis.Del(t.Context(), hintsOf(e, e.daemon.ID, c.Ticket.Asset))
 	lost, _ := claimed(t, e, "walk lost", "t")
 	notified(t, e, lost, "ops")
 	e.config.Redis.HDel(t.Context(), e.store.Keys.Ticket(lost.Ticket), "owner")

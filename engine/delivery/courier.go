@@ -72,6 +72,7 @@ type Courier struct {
 	log    *slog.Logger
 
 	calls   *calls
+	hinted  [store.HintShards]atomic.Bool // the sets of own hints that are looked at in each round
 	current current
 	quiet   quiet
 	waits   atomic.Int64 // calls that wait for a delivery

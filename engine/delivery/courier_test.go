@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"maps"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -126,7 +127,7 @@ func TestASweepTakesNothingOfAnotherOwner(t *testing.T) {
 		id := store.ID(store.Asset("of "+owner), "t")
 		ticket := raw.HSet(t.Context(), c.store.Keys.Ticket(id), "state", string(store.Notifying), "run", "1", "intent", "in",
 			"intents", "in", "owner", owner, "notification", `{}`, "delivery.ops", "pending", "type.ops", "webhook")
-		if err := errors.Join(ticket.Err(), c.store.AddHint(t.Context(), c.box.ID(), id.String()), c.Sweep(t.Context())); err != nil {
+		if err := errors.Join(ticket.Err(), c.store.AddHint(t.Context(), c.box.ID(), id), c.Sweep(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 		if all, err := c.box.Ticket(id.String()); err != nil || len(all) != want {
@@ -150,7 +151,7 @@ func TestASweepTellsANewRunNothingOfTheOld(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := raw.HGetAll(t.Context(), key).Val()
-	if err := errors.Join(c.store.AddHint(t.Context(), c.box.ID(), id.String()), c.Sweep(t.Context())); err != nil {
+	if err := errors.Join(c.store.AddHint(t.Context(), c.box.ID(), id), c.Sweep(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	if after := raw.HGetAll(t.Context(), key).Val(); !maps.Equal(before, after) {
@@ -168,4 +169,52 @@ func TestWhatIsStagedIsNotWaitedForWithoutEnd(t *testing.T) {
 	if in := (outbox.Intent{After: "x", At: time.Now().Add(-lateWrite - time.Minute)}); !comeToNothing(in, seen) {
 		t.Error("it is waited for without end")
 	}
+}
+
+// TestARoundReadsTheSetsOfHintsThatHaveSome: those that had one at the last look, or were given one here. Every so many rounds, all.
+func TestARoundReadsTheSetsOfHintsThatHaveSome(t *testing.T) {
+	t.Parallel()
+	c, _ := alone(t)
+	ids := map[int]store.TicketID{} // of each set
+	for i := 0; len(ids) < 3; i++ {
+		id := store.ID(store.Asset(fmt.Sprint(i)), "t")
+		ids[store.HintShard(id.Asset)] = id
+	}
+	at := slices.Collect(maps.Keys(ids))
+	put := func(shard int, elsewhere bool) {
+		t.Helper()
+		err := c.hint(t.Context(), c.store.AddHint, c.box.ID(), ids[shard])
+		if elsewhere {
+			c.hinted[shard].Store(false)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := func(want int64) {
+		t.Helper()
+		if n, err := c.store.Hinted(t.Context(), c.box.ID()); err != nil || n != want {
+			t.Errorf("%d hints are left, want %d: %v", n, want, err)
+		}
+	}
+	put(at[0], false) // of tickets that are gone: who looks at them drops them
+	put(at[1], true)
+	if err := c.sweepSome(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	left(1)
+	if err := c.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	left(0)
+	stage(t, c, ids[at[2]], "may land yet")
+	put(at[2], true)
+	if err := errors.Join(c.Sweep(t.Context()), c.box.Drop(outbox.Ref{Ticket: ids[at[2]].String(), ID: "may land yet"})); err != nil {
+		t.Fatal(err)
+	}
+	left(1)
+	if err := c.sweepSome(t.Context()); err != nil { // it had one at the last look
+		t.Fatal(err)
+	}
+	left(0)
 }

@@ -4,6 +4,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -18,31 +19,63 @@ import (
 // So many hints are read at a time, and so many tickets looked at at once, because each of those on a node that is away takes a call's
 // whole time. A NOTIFYING write may land this long after its caller gave up.
 const (
-	hintsPage = 200
-	atOnce    = 64
-	lateWrite = time.Hour
+	hintsPage   = 200
+	atOnceHints = 16 // of each set of hints
+	atOnce      = 64
+	lateWrite   = time.Hour
 )
 
-// eachHint goes through a daemon's hints in pages, several at once, each within the ticket's turn among the notify calls. A ticket
-// that fails stops none of the others; the error, if there is one, counts them and names the first.
-func (c *Courier) eachHint(ctx context.Context, daemon string, do func(context.Context, store.TicketID, store.Hint) (dropped bool, err error)) error {
+// everyShard are all the sets of a daemon's hints.
+var everyShard = func() (all []int) {
+	for shard := range store.HintShards {
+		all = append(all, shard)
+	}
+	return all
+}()
+
+// look is what is done about a hint, within the ticket's turn among the notify calls.
+type look func(context.Context, store.TicketID, store.Hint) (dropped bool, err error)
+
+// eachHint goes through these sets of a daemon's hints, all at once, so that one on a node that is away delays no other; each in pages,
+// several tickets at once. A ticket that fails stops none of the others; the error, if there is one, counts them and names the first.
+// left are the sets that have a hint still, or could not be read.
+func (c *Courier) eachHint(ctx context.Context, daemon string, shards []int, do look) (left []int, err error) {
 	var failed troubles
-	for start := int64(0); ; {
-		hinted, err := c.store.Hints(ctx, daemon, start, hintsPage)
-		if err != nil {
-			return err
+	stay, errs := make([]bool, len(shards)), make([]error, len(shards))
+	var wait sync.WaitGroup
+	for i, shard := range shards {
+		wait.Go(func() {
+			n, err := c.eachIn(ctx, daemon, shard, &failed, do)
+			stay[i], errs[i] = n > 0 || err != nil, err
+		})
+	}
+	wait.Wait()
+	for i, shard := range shards {
+		if stay[i] {
+			left = append(left, shard)
 		}
-		start += c.eachOf(ctx, hinted, &failed, do)
+	}
+	return left, cmp.Or(append(errs, failed.err())...)
+}
+
+// eachIn goes through one set and returns how many of its hints are left.
+func (c *Courier) eachIn(ctx context.Context, daemon string, shard int, failed *troubles, do look) (left int64, err error) {
+	for {
+		hinted, err := c.store.Hints(ctx, daemon, shard, left, hintsPage)
+		if err != nil {
+			return left, err
+		}
+		left += c.eachOf(ctx, hinted, failed, do)
 		if len(hinted) < hintsPage || ctx.Err() != nil {
-			return failed.err()
+			return left, nil
 		}
 	}
 }
 
 // eachOf goes through one page and returns how many of its hints are left.
-func (c *Courier) eachOf(ctx context.Context, page []store.Hint, failed *troubles, do func(context.Context, store.TicketID, store.Hint) (bool, error)) int64 {
+func (c *Courier) eachOf(ctx context.Context, page []store.Hint, failed *troubles, do look) int64 {
 	var g errgroup.Group
-	g.SetLimit(atOnce)
+	g.SetLimit(atOnceHints)
 	left := make([]bool, len(page))
 	for i, hint := range page {
 		left[i] = true

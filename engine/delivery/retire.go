@@ -19,7 +19,7 @@ type Retired struct {
 // Retire goes through the hints of a daemon that is gone for good, until none is left.
 func (c *Courier) Retire(ctx context.Context, gone string) (Retired, error) {
 	var taken, offered atomic.Int64
-	err := c.eachHint(ctx, gone, func(ctx context.Context, id store.TicketID, hint store.Hint) (bool, error) {
+	_, err := c.eachHint(ctx, gone, everyShard, func(ctx context.Context, id store.TicketID, hint store.Hint) (bool, error) {
 		if dropped, err := c.inherit(ctx, id, gone, hint); err == nil && dropped {
 			taken.Add(1)
 			return true, nil

@@ -16,10 +16,12 @@ import (
 	"github.com/picketd/picket/outbox"
 )
 
-// What is staged without a running call, and what is hinted, is looked at this often, of what is staged so many.
+// What is staged without a running call, and what is hinted, is looked at this often, of what is staged so many; every so many rounds the
+// sets of hints, too, that had none when they were looked at last.
 const (
 	followEvery = 5 * time.Second
 	followMost  = 2000
+	sweepAll    = 12
 )
 
 // stagedLoop finds out about what crashes and lost replies left: staged intents, and hints. It begins at once, with what an earlier run
@@ -28,11 +30,15 @@ func (c *Courier) stagedLoop(ctx context.Context) {
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
 	said := again.Reminder{Every: time.Hour}
-	for {
+	for round := 0; ; round++ {
 		if err := c.FollowStaged(ctx); err != nil && ctx.Err() == nil {
 			c.log.Warn("cannot tell what became of staged notifications", "error", err)
 		}
-		if err := c.Sweep(ctx); ctx.Err() == nil {
+		sweep := c.sweepSome
+		if round%sweepAll == 0 {
+			sweep = c.Sweep
+		}
+		if err := sweep(ctx); ctx.Err() == nil {
 			c.warn(&said, "cannot look through all undelivered tickets", err)
 		}
 		select {
@@ -119,7 +125,7 @@ func (c *Courier) stage(ctx context.Context, in outbox.Intent) error {
 	if err := c.box.Stage(in); err != nil {
 		return fmt.Errorf("%w: %w", outbox.ErrUnavailable, err)
 	}
-	err := c.store.AddHint(ctx, c.box.ID(), in.Ticket)
+	err := c.hint(ctx, c.store.AddHint, c.box.ID(), ticketOf(in))
 	if err != nil {
 		c.drop(in.Ref)
 	}

@@ -13,8 +13,35 @@ import (
 
 // Sweep goes through the tickets that this daemon answers for: it takes those that are undelivered and not in its outbox
 // into it, and drops the hints that are no longer needed.
-func (c *Courier) Sweep(ctx context.Context) error {
-	return c.eachHint(ctx, c.box.ID(), c.sweep)
+func (c *Courier) Sweep(ctx context.Context) error { return c.sweepSets(ctx, everyShard) }
+
+func (c *Courier) sweepSets(ctx context.Context, shards []int) error {
+	left, err := c.eachHint(ctx, c.box.ID(), shards, c.sweep)
+	for _, shard := range left {
+		c.hinted[shard].Store(true)
+	}
+	return err
+}
+
+// sweepSome is Sweep of the sets that had a hint when they were looked at last, or were given one since by this daemon. The others have
+// one only if a walk elsewhere put it there.
+func (c *Courier) sweepSome(ctx context.Context) error {
+	var shards []int
+	for _, shard := range everyShard {
+		if c.hinted[shard].Swap(false) {
+			shards = append(shards, shard)
+		}
+	}
+	return c.sweepSets(ctx, shards)
+}
+
+// hint puts a ticket among those that a daemon answers for. The mark comes last: a sweep before it may have come before the hint, too.
+func (c *Courier) hint(ctx context.Context, put func(context.Context, string, store.TicketID) error, daemon string, id store.TicketID) error {
+	err := put(ctx, daemon, id)
+	if daemon == c.box.ID() {
+		c.hinted[store.HintShard(id.Asset)].Store(true)
+	}
+	return err
 }
 
 // sweep looks at one, and asks Redis for the whole ticket only when the outbox has nothing open for it, and something was written

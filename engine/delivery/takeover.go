@@ -46,16 +46,13 @@ func (c *Courier) takeOver(ctx context.Context, gone []store.Silent) error {
 
 // LookAfter goes through the hints of a daemon that is gone. One that has none leaves; it signs again if it comes back.
 func (c *Courier) LookAfter(ctx context.Context, gone store.Silent) error {
-	n, err := c.store.Hinted(ctx, gone.ID)
-	switch {
-	case err != nil:
-		return err
-	case n == 0:
-		return c.rest(ctx, gone)
-	}
-	return c.eachHint(ctx, gone.ID, func(ctx context.Context, id store.TicketID, hint store.Hint) (bool, error) {
+	left, err := c.eachHint(ctx, gone.ID, everyShard, func(ctx context.Context, id store.TicketID, hint store.Hint) (bool, error) {
 		return c.inherit(ctx, id, gone.ID, hint)
 	})
+	if err != nil || len(left) > 0 {
+		return err
+	}
+	return c.rest(ctx, gone)
 }
 
 // rest has a daemon leave that answers for nothing. A hint that was put meanwhile is looked for once more.
@@ -95,7 +92,7 @@ func (c *Courier) inherit(ctx context.Context, id store.TicketID, gone string, h
 	if _, err := c.answerFor(ctx, id, s.Hash); err != nil || !all {
 		return false, err
 	}
-	if err := c.store.AddHint(ctx, c.box.ID(), id.String()); err != nil {
+	if err := c.hint(ctx, c.store.AddHint, c.box.ID(), id); err != nil {
 		return false, err
 	}
 	owned, err := c.own(ctx, id, s.Intent(), gone, c.box.ID(), "from daemon "+gone)
@@ -150,7 +147,7 @@ func (c *Courier) offer(ctx context.Context, id store.TicketID, intent string) e
 
 // offerOf offers a ticket that a daemon answers for.
 func (c *Courier) offerOf(ctx context.Context, id store.TicketID, intent, from, why string) error {
-	if err := c.store.AddHint(ctx, store.Offered, id.String()); err != nil {
+	if err := c.store.AddHint(ctx, store.Offered, id); err != nil {
 		return err
 	}
 	if err := c.store.Know(ctx, store.Offered); err != nil {

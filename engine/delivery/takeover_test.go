@@ -42,7 +42,7 @@ func TestWhoAnswersForNothingLeaves(t *testing.T) {
 		raw.ZAdd(t.Context(), c.store.Keys.Signs(), redis.Z{Score: float64(at), Member: id})
 		raw.HSet(t.Context(), c.store.Keys.Host(id), "label", id)
 	}
-	if err := c.store.AddHint(t.Context(), "answers", "a/t"); err != nil {
+	if err := c.store.AddHint(t.Context(), "answers", store.ID("a", "t")); err != nil {
 		t.Fatal(err)
 	}
 	for id, at := range signed {
@@ -56,7 +56,7 @@ func TestWhoAnswersForNothingLeaves(t *testing.T) {
 	if got, want := members(t, c), map[string]bool{"gone": true, "lately": true, "answers": false, "back": false}; !maps.Equal(got, want) {
 		t.Errorf("left: %v, want %v", got, want)
 	}
-	if err := c.store.AddHint(t.Context(), "lately", "b/t"); err != nil { // nobody watches it any more
+	if err := c.store.AddHint(t.Context(), "lately", store.ID("b", "t")); err != nil { // nobody watches it any more
 		t.Fatal(err)
 	}
 	raw.ZAdd(t.Context(), c.store.Keys.Left(), redis.Z{Score: float64(now - day - 1000), Member: "lately"})
@@ -85,7 +85,7 @@ func TestAnOfferThatComesWhileTheLastOneGoes(t *testing.T) {
 	if n := raw.ZCard(t.Context(), c.store.Keys.Signs()).Val(); n != 0 {
 		t.Errorf("%d are watched though nothing is offered", n)
 	}
-	if err := errors.Join(c.store.AddHint(t.Context(), store.Offered, "a/t"), c.rest(t.Context(), store.Silent{ID: store.Offered, At: "1"})); err != nil {
+	if err := errors.Join(c.store.AddHint(t.Context(), store.Offered, store.ID("a", "t")), c.rest(t.Context(), store.Silent{ID: store.Offered, At: "1"})); err != nil {
 		t.Fatal(err)
 	}
 	if n := raw.ZCard(t.Context(), c.store.Keys.Signs()).Val(); n != 1 {
@@ -137,7 +137,7 @@ func TestNobodyIsTakenOverByOneThatIsNotSteady(t *testing.T) {
 func TestAHintOfTheDeadStaysForAWriteThatMayLand(t *testing.T) {
 	t.Parallel()
 	c, _ := alone(t)
-	if err := c.store.AddHint(t.Context(), "gone", "a/t"); err != nil {
+	if err := c.store.AddHint(t.Context(), "gone", store.ID("a", "t")); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.LookAfter(t.Context(), store.Silent{ID: "gone"}); err != nil {

@@ -99,7 +99,7 @@ func (c *Courier) repair(ctx context.Context, id store.TicketID, h store.Hash) e
 			}
 			owner = c.box.ID()
 		}
-		if err := c.store.MissHint(ctx, owner, id.String()); err != nil {
+		if err := c.hint(ctx, c.store.MissHint, owner, id); err != nil {
 			return err
 		}
 		return c.store.Know(ctx, owner)

@@ -16,46 +16,58 @@ var dropHintScript = newScript("drophint")
 type Hint struct {
 	Ticket string
 	Score  int64
+	Shard  int // in which of the daemon's sets it is
 }
 
 // At is when the hint was put.
 func (h Hint) At() time.Time { return time.UnixMilli(h.Score) }
 
 // AddHint puts a ticket among those that a daemon answers for. Errors: ErrUnavailable, as of all that is about hints.
-func (s *Store) AddHint(ctx context.Context, daemon, ticket string) error {
-	return s.addHint(ctx, daemon, ticket, redis.ZAddArgs{})
+func (s *Store) AddHint(ctx context.Context, daemon string, id TicketID) error {
+	return s.addHint(ctx, daemon, id, redis.ZAddArgs{})
 }
 
 // MissHint is AddHint for a ticket that is not there yet.
-func (s *Store) MissHint(ctx context.Context, daemon, ticket string) error {
-	return s.addHint(ctx, daemon, ticket, redis.ZAddArgs{NX: true})
+func (s *Store) MissHint(ctx context.Context, daemon string, id TicketID) error {
+	return s.addHint(ctx, daemon, id, redis.ZAddArgs{NX: true})
 }
 
-func (s *Store) addHint(ctx context.Context, daemon, ticket string, how redis.ZAddArgs) error {
-	how.Members = []redis.Z{{Score: float64(time.Now().UnixMilli()), Member: ticket}}
+func (s *Store) addHint(ctx context.Context, daemon string, id TicketID, how redis.ZAddArgs) error {
+	how.Members = []redis.Z{{Score: float64(time.Now().UnixMilli()), Member: id.String()}}
 	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
-	return s.again(ctx, func() error { return s.c.Redis.ZAddArgs(ctx, s.Keys.Undelivered(daemon), how).Err() })
+	key := s.Keys.Undelivered(daemon, HintShard(id.Asset))
+	return s.again(ctx, func() error { return s.c.Redis.ZAddArgs(ctx, key, how).Err() })
 }
 
 // DropHint removes a hint that nobody put again since its score was read.
 func (s *Store) DropHint(ctx context.Context, daemon string, h Hint) error {
-	return unavailableOrNil(dropHintScript.Run(ctx, s.c.Redis, []string{s.Keys.Undelivered(daemon)}, h.Ticket, h.Score).Err())
+	key := s.Keys.Undelivered(daemon, h.Shard)
+	return unavailableOrNil(dropHintScript.Run(ctx, s.c.Redis, []string{key}, h.Ticket, h.Score).Err())
 }
 
-// Hints are so many of a daemon's hints from a place on, by score.
-func (s *Store) Hints(ctx context.Context, daemon string, from, most int64) ([]Hint, error) {
-	zs, err := s.c.Redis.ZRangeWithScores(ctx, s.Keys.Undelivered(daemon), from, from+most-1).Result()
+// Hints are so many of one set of a daemon's hints from a place on, by score.
+func (s *Store) Hints(ctx context.Context, daemon string, shard int, from, most int64) ([]Hint, error) {
+	zs, err := s.c.Redis.ZRangeWithScores(ctx, s.Keys.Undelivered(daemon, shard), from, from+most-1).Result()
 	hints := make([]Hint, len(zs))
 	for i, z := range zs {
-		hints[i].Ticket, _ = z.Member.(string)
-		hints[i].Score = int64(z.Score)
+		ticket, _ := z.Member.(string)
+		hints[i] = Hint{ticket, int64(z.Score), shard}
 	}
 	return hints, unavailableOrNil(err)
 }
 
 // Hinted is how many hints a daemon has.
-func (s *Store) Hinted(ctx context.Context, daemon string) (int64, error) {
-	n, err := s.c.Redis.ZCard(ctx, s.Keys.Undelivered(daemon)).Result()
+func (s *Store) Hinted(ctx context.Context, daemon string) (n int64, err error) {
+	counts := make([]*redis.IntCmd, HintShards)
+	_, err = s.c.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for shard := range counts {
+			counts[shard] = p.ZCard(ctx, s.Keys.Undelivered(daemon, shard))
+		}
+		return nil
+	})
+	for _, count := range counts {
+		n += count.Val()
+	}
 	return n, unavailableOrNil(err)
 }

@@ -15,10 +15,10 @@ func TestAHintThatWasPutAgainStays(t *testing.T) {
 	c := redistest.Start(t).Client()
 	t.Cleanup(func() { _ = c.Close() })
 	s := over(t, c)
-	if err := s.AddHint(t.Context(), "d", "a/t"); err != nil {
+	if err := s.AddHint(t.Context(), "d", ID("a", "t")); err != nil {
 		t.Fatal(err)
 	}
-	hints, err := s.Hints(t.Context(), "d", 0, 10)
+	hints, err := s.Hints(t.Context(), "d", HintShard("a"), 0, 10)
 	if err != nil || len(hints) != 1 {
 		t.Fatal(hints, err)
 	}
@@ -26,7 +26,8 @@ func TestAHintThatWasPutAgainStays(t *testing.T) {
 		older int64
 		left  int64
 	}{{1, 1}, {0, 0}} {
-		hint := Hint{hints[0].Ticket, hints[0].Score - dropped.older}
+		hint := hints[0]
+		hint.Score -= dropped.older
 		if err := s.DropHint(t.Context(), "d", hint); err != nil {
 			t.Fatal(err)
 		}

@@ -72,8 +72,10 @@ func (k Keys) report(id TicketID) string {
 	return k.prefix + ":report:{" + id.Task + "}:" + id.Asset.ReportName()
 }
 
-// Undelivered is the key of the tickets that a daemon answers for.
-func (k Keys) Undelivered(daemon string) string { return k.prefix + ":undelivered:" + daemon }
+// Undelivered is the key of a part (shardOf) of the tickets that a daemon answers for.
+func (k Keys) Undelivered(daemon string, shard int) string {
+	return k.prefix + ":undelivered:" + daemon + ":{" + shardTags[shard] + "}"
+}
 
 // fleet is the key of something about the daemons. They share one hash tag, too.
 func (k Keys) fleet(rest string) string { return k.prefix + ":fleet:{fleet}:" + rest }

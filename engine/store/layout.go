@@ -14,7 +14,7 @@ import (
 )
 
 // Layout is the number of what this version writes in Redis (docs/schema.md). It grows when a key or a field gets another form or meaning.
-const Layout = "3"
+const Layout = "4"
 
 // LayoutError says that what stands in Redis has another layout. It is an ErrUnavailable.
 type LayoutError struct {
