@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// patience is for how long one register is searched for an order in which its answers are right.
+const patience = 20 * time.Second
+
+// registers looks whether each ticket behaves as a register with one writer at a time: G2, G4 and G5.
+func (c *checker) registers() {
+	tickets := map[string]bool{}
+	for _, one := range c.calls {
+		if one.asset != "" && one.task != "" && one.kind != toHistory {
+			tickets[one.ticket()] = true
+		}
+	}
+	c.report.Counts["tickets"] = len(tickets)
+	for _, ticket := range slices.Sorted(maps.Keys(tickets)) {
+		ops := c.ops(ticket)
+		switch linearizable(ops, "") {
+		case porcupine.Ok:
+			c.report.Counts["registers checked"]++
+		case porcupine.Unknown:
+			c.report.Counts["registers given up"]++
+		case porcupine.Illegal:
+			c.report.Counts["registers checked"]++
+			c.blame(ticket, ops)
+		}
+	}
+}
+
+// linearizable: is there an order of the ops in which each can have been answered as it was? relaxed is a guarantee that is not demanded.
+func linearizable(ops []*op, relaxed string) porcupine.CheckResult {
+	m := &model{relaxed: relaxed, numbers: map[register]int{}}
+	var all []porcupine.Operation
+	for _, o := range ops {
+		m.losing = m.losing || o.kind == toLose
+		all = append(all, porcupine.Operation{Input: o, Call: o.begin, Return: o.end})
+	}
+	return porcupine.CheckOperationsTimeout(m.porcupine(), all, patience)
+}
+
+// blame tells of a register that no order explains, by its shortest beginning that none explains.
+func (c *checker) blame(ticket string, ops []*op) {
+	ends := []int64{}
+	for _, o := range ops {
+		if o.end != never {
+			ends = append(ends, o.end)
+		}
+	}
+	slices.Sort(ends)
+	n, _ := slices.BinarySearchFunc(ends, 0, func(end int64, _ int) int {
+		if linearizable(until(ops, end), "") == porcupine.Illegal {
+			return 1
+		}
+		return -1
+	})
+	short := until(ops, ends[min(n, len(ends)-1)])
+	guarantee := "G4"
+	for _, g := range []string{"G2", "G5"} {
+		if linearizable(short, g) == porcupine.Ok {
+			guarantee = g
+			break
+		}
+	}
+	var last *op
+	var shown []int
+	for _, o := range fewest(short) {
+		if o.call == nil {
+			continue
+		}
+		shown = append(shown, o.call.records()...)
+		if o.end != never && (last == nil || o.end > last.end) {
+			last = o
+		}
+	}
+	text := "no order of its calls explains what was answered"
+	if last != nil {
+		text = "no order of the calls before it explains this answer: " + last.call.String()
+	}
+	c.violate(guarantee, ticket, shown, "%s", text)
+}
+
+// until is the history of a register up to a time: what was under way then has no answer yet.
+func until(ops []*op, at int64) (all []*op) {
+	for _, o := range ops {
+		switch {
+		case o.begin > at:
+		case o.end <= at:
+			all = append(all, o)
+		case o.kind == toLose:
+			cut := *o
+			cut.end = at
+			all = append(all, &cut)
+		case o.kind != toSee && o.code == "":
+			open := *o
+			open.maybe, open.end, open.view = true, never, nil
+			all = append(all, &open)
+		}
+	}
+	return all
+}
+
+// fewest leaves out of a register that no order explains what only tells, and what may not have happened, as long as none explains it.
+func fewest(ops []*op) []*op {
+	for i := len(ops) - 1; i >= 0; i-- {
+		if o := ops[i]; o.kind != toSee && o.code == "" && !o.maybe {
+			continue
+		}
+		rest := slices.Delete(slices.Clone(ops), i, i+1)
+		if linearizable(rest, "") == porcupine.Illegal {
+			ops = rest
+		}
+	}
+	return ops
+}
+
+// String is a call with its answer, for people.
+func (c *call) String() string {
+	what := c.kind
+	switch c.kind {
+	case toStep:
+		what += " " + c.in.Step + " → " + c.in.State
+	case toFail:
+		what += " of " + c.in.Step
+	case toNotify:
+		what += fmt.Sprintf(" %q", c.in.Title)
+	}
+	answer := fmt.Sprint(c.status)
+	switch {
+	case c.status == 0:
+		answer = "nothing"
+	case c.code != "":
+		answer += " " + c.code
+	case c.out.Ticket != nil:
+		answer += " " + c.out.Ticket.State
+	}
+	if c.out.Replayed {
+		answer += ", replayed"
+	}
+	return fmt.Sprintf("%s on %s by %s at %s answered %s", what, c.ticket(), c.by, c.host, answer)
+}

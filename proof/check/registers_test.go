@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package check
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/picketd/picket/proof/history"
+)
+
+// whole is a ticket from its first claim to its end, over two hosts.
+func whole(w *world, id string) {
+	a := w.claim("host-a", "web", id)
+	w.step("host-a", a, "online", online, `{"port":22}`)
+	w.step("host-a", a, "online", online, `{"port": 22}`)
+	w.fail("host-a", a, "vuln", false)
+	w.fail("host-a", a, "vuln", false)
+	w.release("host-a", a)
+	b := w.claim("host-b", "web", id)
+	w.step("host-b", b, "vuln", examined, `{"findings":[1.50]}`)
+	w.step("host-a", a, "vuln", examined, `{"findings":[]}`)
+	w.step("host-b", b, "vuln", examined, `{"findings":[]}`)
+	w.step("host-b", b, "online", offline, `{}`)
+	w.step("host-b", b, "intel", examined, `{}`)
+	w.step("host-b", b, "assess", risky, `{}`)
+	w.see("host-c", "web/"+id)
+	w.notify("host-b", b, "danger "+id)
+	w.notify("host-b", b, "danger "+id)
+	w.notify("host-b", b, "more danger")
+	w.fail("host-b", b, "finish", true)
+	w.send("host-b", "ops", "web/"+id, http.StatusInternalServerError)
+	w.send("host-b", "ops", "web/"+id, http.StatusOK)
+	w.finish("host-b", b)
+	w.send("host-b", "once", "web/"+id, http.StatusOK)
+	w.see("host-c", "web/"+id)
+	w.claim("host-c", "web", id)
+}
+
+func taken(w *world) (zombie, holder string) {
+	zombie = w.claim("host-a", "web", "t1")
+	w.step("host-a", zombie, "online", offline, `{}`)
+	w.pass(ttl * 1e6)
+	holder = w.claim("host-b", "web", "t1")
+	return zombie, holder
+}
+
+func TestATicketIsARegister(t *testing.T) {
+	t.Parallel()
+	judge(t, map[string]spoilt{
+		"a good one": {play: func(w *world) { whole(w, "t1"); whole(w, "t2") }},
+		"a zombie": {play: func(w *world) {
+			a, b := taken(w)
+			w.step("host-b", b, "online", online, `{}`)
+			w.step("host-a", a, "online", online, `{}`)
+		}},
+		"no fence": {without: "fence", play: func(w *world) { a, _ := taken(w); w.step("host-a", a, "online", online, `{}`) }, broken: "G2", says: "step online"},
+		"no fence over tasks": {without: "fence", play: func(w *world) {
+			a := w.claim("host-a", "web", "t1")
+			w.pass(ttl * 1e6)
+			w.claim("host-b", "web", "t2")
+			w.step("host-a", a, "online", online, `{}`)
+		}, broken: "G2"},
+		"a way back": {without: "no way back", play: func(w *world) { a := w.claim("host-a", "web", "t1"); w.step("host-a", a, "vuln", examined, `{}`) }, broken: "G4"},
+		"not absorbed": {without: "absorbs", play: func(w *world) {
+			a := w.claim("host-a", "web", "t1")
+			w.fail("host-a", a, "vuln", true)
+			w.fail("host-a", a, "vuln", true)
+		}, broken: "G4"},
+		"recorded twice": {without: "recorded once", play: func(w *world) {
+			_, b := taken(w)
+			w.step("host-b", b, "online", online, `{}`)
+			w.step("host-b", b, "vuln", examined, `{}`)
+			w.step("host-b", b, "intel", examined, `{"a":1}`)
+			w.step("host-b", b, "intel", examined, `{"a":2}`)
+		}, broken: "G5"},
+		"a repeat counts":     {without: "replay", play: func(w *world) { whole(w, "t1") }, broken: "G5"},
+		"a failure twice":     {without: "counted once", play: func(w *world) { whole(w, "t1") }, broken: "G4", says: "fail of vuln"},
+		"the second words":    {without: "the first words stand", play: func(w *world) { whole(w, "t1") }, broken: "G4", says: "notify"},
+		"a step that is gone": {without: "recorded", play: func(w *world) { whole(w, "t1") }, broken: "G4"},
+	})
+}
+
+// lost adds a call that got no answer.
+func (w *world) lost(host, id, name, state string) {
+	w.ask(host, "POST", "/v1/claims/"+id+"/steps", dict{"step": name, "state": state}, func() (int, any) { return 0, nil })
+}
+
+func TestACallWithoutAnAnswerMayHappenUntilTheEndOrNever(t *testing.T) {
+	t.Parallel()
+	record := func(w *world, id string) { // it does, without an answer
+		k := w.tickets["web/t1"]
+		k.State, k.Steps["online"] = online, step{State: online, Token: w.claims[id].Token}
+		k.Revision++
+	}
+	judge(t, map[string]spoilt{
+		"never": {play: func(w *world) {
+			a := w.claim("host-a", "web", "t1")
+			w.lost("host-a", a, "online", online)
+			w.see("host-b", "web/t1")
+		}},
+		"late": {play: func(w *world) {
+			a := w.claim("host-a", "web", "t1")
+			w.lost("host-a", a, "online", online)
+			w.see("host-b", "web/t1")
+			record(w, a)
+			w.see("host-b", "web/t1")
+			w.step("host-a", a, "online", online, `{}`)
+		}},
+		"not asked": {play: func(w *world) { a := w.claim("host-a", "web", "t1"); record(w, a); w.see("host-b", "web/t1") }, broken: "G4"},
+		"undone": {play: func(w *world) {
+			a := w.claim("host-a", "web", "t1")
+			w.lost("host-a", a, "online", online)
+			record(w, a)
+			w.see("host-b", "web/t1")
+			k := w.tickets["web/t1"]
+			k.State, k.Steps = initial, map[string]step{}
+			w.see("host-b", "web/t1")
+		}, broken: "G4"},
+		"by one who is fenced off": {play: func(w *world) {
+			a, _ := taken(w)
+			w.lost("host-a", a, "online", online)
+			record(w, a)
+			w.see("host-b", "web/t1")
+		}, broken: "G2"},
+		"a finish that came twice": {play: func(w *world) {
+			a := w.claim("host-a", "web", "t1")
+			w.step("host-a", a, "online", offline, `{}`)
+			w.ask("host-a", "POST", "/v1/claims/"+a+"/finish", dict{}, func() (int, any) { w.tickets["web/t1"].State = finished; return 0, nil })
+			w.see("host-b", "web/t1")
+			w.finish("host-a", a)
+		}},
+	})
+}
+
+func TestALossSetsARegisterBackAndNothingElseDoes(t *testing.T) {
+	t.Parallel()
+	back := func(w *world) (a string, restore func()) {
+		a = w.claim("host-a", "web", "t1")
+		w.step("host-a", a, "online", online, `{}`)
+		old := w.shown("web/t1")
+		w.step("host-a", a, "vuln", examined, `{}`)
+		return a, func() { w.tickets["web/t1"] = old }
+	}
+	none := func() {}
+	judge(t, map[string]spoilt{
+		"back": {play: func(w *world) {
+			_, old := back(w)
+			w.fault("dump", "redis", true, false, old)
+			w.see("host-b", "web/t1")
+		}},
+		"back, and on": {play: func(w *world) {
+			a, old := back(w)
+			w.fault("dump", "redis", true, false, old)
+			w.step("host-a", a, "vuln", examined, `{"b":1}`)
+		}},
+		"without a fault": {play: func(w *world) { _, old := back(w); old(); w.see("host-b", "web/t1") }, broken: "G4"},
+		"with a fault that keeps all": {play: func(w *world) {
+			_, old := back(w)
+			w.fault("freeze", "redis", false, false, old)
+			w.see("host-b", "web/t1")
+		}, broken: "G4"},
+		"after the fault": {play: func(w *world) {
+			_, old := back(w)
+			w.fault("dump", "redis", true, false, none)
+			w.see("host-b", "web/t1")
+			old()
+			w.see("host-b", "web/t1")
+		}, broken: "G4"},
+		"to nothing": {play: func(w *world) {
+			back(w)
+			w.fault("flush", "redis", true, false, func() { delete(w.tickets, "web/t1") })
+			w.see("host-b", "web/t1")
+		}},
+		"to what never was": {play: func(w *world) {
+			_, old := back(w)
+			w.fault("dump", "redis", true, false, func() { old(); w.tickets["web/t1"].State = risky })
+			w.see("host-b", "web/t1")
+		}, broken: "G4"},
+		"answers of meanwhile do not last": {play: func(w *world) {
+			a, old := back(w)
+			w.fault("cut", "redis", true, false, func() { w.step("host-a", a, "assess", risky, `{}`); old() })
+			w.see("host-b", "web/t1")
+		}},
+	})
+}
+
+func TestAdministratorsEndRunsAndClaims(t *testing.T) {
+	t.Parallel()
+	reopen := func(w *world, after string) {
+		w.ask("host-c", "POST", "/v1/tickets/web/t1/reopen", dict{"reason": "so it is"}, func() (int, any) {
+			k := w.tickets["web/t1"]
+			if w.token += 5; w.without == "" {
+				w.holder["web"] = 0
+			}
+			w.tickets["web/t1"] = &ticket{ID: k.ID, State: after, Run: k.Run + 1, Token: w.token, Revision: k.Revision + 1, Steps: map[string]step{}}
+			return http.StatusOK, dict{"ticket": w.shown("web/t1")}
+		})
+	}
+	held := func(w *world) string {
+		a := w.claim("host-a", "web", "t1")
+		w.fail("host-a", a, "online", true)
+		return a
+	}
+	stop := func(w *world) {
+		w.admin("host-c", "POST", "/v1/locks/web/break", "breakLock", "broken", func() { w.holder["web"] = 0 })
+	}
+	judge(t, map[string]spoilt{
+		"reopened":              {play: func(w *world) { held(w); reopen(w, initial); w.claim("host-b", "web", "t1") }, excused: "G1: an administrator took it from its holder"},
+		"and the holder writes": {without: "fence", play: func(w *world) { a := held(w); reopen(w, initial); w.step("host-a", a, "online", online, `{}`) }, broken: "G2"},
+		"not to its beginning":  {play: func(w *world) { held(w); reopen(w, online) }, broken: "G4", says: "reopen"},
+		"broken": {play: func(w *world) {
+			a := w.claim("host-a", "web", "t1")
+			stop(w)
+			w.step("host-a", a, "online", online, `{}`)
+		}},
+		"and he goes on": {without: "fence", play: func(w *world) {
+			a := w.claim("host-a", "web", "t1")
+			stop(w)
+			w.step("host-a", a, "online", online, `{}`)
+		}, broken: "G2"},
+	})
+}
+
+func TestTrustedWindows(t *testing.T) {
+	t.Parallel()
+	two := func(w *world) {
+		w.claim("host-a", "web", "t1")
+		w.pass(ttl * 1e5)
+		w.claim("host-b", "web", "t2")
+	}
+	during := func(loses, steps bool) func(w *world) {
+		return func(w *world) {
+			w.claim("host-a", "web", "t1")
+			w.fault("fault", "redis", loses, steps, func() {})
+			w.claim("host-b", "web", "t2")
+		}
+	}
+	judge(t, map[string]spoilt{
+		"one after the other":   {play: func(w *world) { w.claim("host-a", "web", "t1"); w.pass(ttl * 1e6); w.claim("host-b", "web", "t2") }},
+		"two assets":            {play: func(w *world) { w.claim("host-a", "web", "t1"); w.claim("host-b", "db", "t1") }},
+		"released":              {play: func(w *world) { w.release("host-a", w.claim("host-a", "web", "t1")); w.claim("host-b", "web", "t2") }},
+		"two at once":           {play: two, broken: "G1", says: "of t2 on host-b"},
+		"data are lost":         {play: during(true, false), excused: "G1: Redis lost data"},
+		"a clock is set":        {play: during(false, true), excused: "G1: the clock of a Redis was set"},
+		"any other fault":       {play: during(false, false), broken: "G1"},
+		"a loss of long before": {play: func(w *world) { w.fault("flush", "redis", true, false, func() {}); w.pass(2 * ttl * 1e6); two(w) }, broken: "G1"},
+		"its agent died": {play: func(w *world) {
+			w.claim("host-a", "web", "t1")
+			w.claim("host-b", "web", "t2")
+			w.add("agents", history.Record{Process: &history.Process{PID: w.records[1].Call.PID, Host: "host-a", Kind: "agent", End: true}})
+		}},
+		"another's agent died": {play: func(w *world) {
+			two(w)
+			w.add("agents", history.Record{Process: &history.Process{PID: 1, Host: "host-a", Kind: "agent", End: true}})
+		}, broken: "G1"},
+	})
+}
+
+func TestTokensOnlyGrow(t *testing.T) {
+	t.Parallel()
+	two := func(w *world) {
+		w.claim("host-a", "web", "t1")
+		w.pass(ttl * 1e6)
+		w.claim("host-b", "web", "t2")
+	}
+	lossy := func(steps bool) func(w *world) {
+		return func(w *world) {
+			w.claim("host-a", "web", "t1")
+			w.pass(ttl * 1e6)
+			w.fault("flush", "redis", true, steps, func() {})
+			w.pass(ttl * 1e6)
+			w.claim("host-b", "web", "t2")
+		}
+	}
+	judge(t, map[string]spoilt{
+		"they grow":               {play: two},
+		"back":                    {without: "tokens grow", play: two, broken: "G3", says: "after token"},
+		"back after a loss":       {without: "tokens grow", play: lossy(false), broken: "G3"},
+		"a loss and a clock step": {without: "tokens grow", play: lossy(true), excused: "G3: Redis lost data, and its clock was set"},
+		"the same twice": {play: func(w *world) {
+			w.claim("host-a", "web", "t1")
+			w.pass(ttl * 1e6)
+			w.token -= 10
+			delete(w.claims, "claim-1010")
+			w.claim("host-b", "web", "t2")
+			w.records[len(w.records)-1].Answer.Body = []byte(`{"claim":{"id":"another","token":1010,"asset":"web","task":"t2","status":"held"}}`)
+		}, broken: "G3", says: "two claims"},
+	})
+}
