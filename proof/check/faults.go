@@ -18,14 +18,17 @@ type fault struct {
 	begin, end   int64
 }
 
-// noteFault pairs the beginning of a fault with its end. What is over in a moment, and what has no end in the history, is told by one
+// faults are those of a history, in the order in which they began.
+type faults []*fault
+
+// note pairs the beginning of a fault with its end. What is over in a moment, and what has no end in the history, is told by one
 // record: the first ends when it began, the second never.
-func (s *story) noteFault(open map[int]*fault, n int, r history.Record) {
+func (all *faults) note(open map[int]*fault, n int, r history.Record) {
 	f := open[r.Fault.ID]
 	if f == nil {
 		f = &fault{n: n, m: -1, begin: r.At, end: never}
 		open[r.Fault.ID] = f
-		s.faults = append(s.faults, f)
+		*all = append(*all, f)
 	}
 	f.name, f.target = r.Fault.Name, r.Fault.Target
 	f.loses, f.steps = f.loses || r.Fault.Loses, f.steps || r.Fault.Steps
@@ -38,11 +41,11 @@ func (s *story) noteFault(open map[int]*fault, n int, r history.Record) {
 func (f *fault) within(from, to int64) bool { return f.begin <= to && from <= f.end }
 
 // lost: may Redis have lost what it confirmed in this time?
-func (s *story) lost(from, to int64) bool {
-	return slices.ContainsFunc(s.faults, func(f *fault) bool { return f.loses && f.within(from, to) })
+func (all faults) lost(from, to int64) bool {
+	return slices.ContainsFunc(all, func(f *fault) bool { return f.loses && f.within(from, to) })
 }
 
 // stepped: was the clock of a Redis set in this time?
-func (s *story) stepped(from, to int64) bool {
-	return slices.ContainsFunc(s.faults, func(f *fault) bool { return f.steps && f.within(from, to) })
+func (all faults) stepped(from, to int64) bool {
+	return slices.ContainsFunc(all, func(f *fault) bool { return f.steps && f.within(from, to) })
 }

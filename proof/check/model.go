@@ -5,85 +5,9 @@ package check
 
 import (
 	"hash/maphash"
-	"slices"
-	"strconv"
 
 	"github.com/anishathalye/porcupine"
 )
-
-// register is what a ticket is, and whose the newest grant of its asset is. It is comparable.
-type register struct {
-	holder int64 // the token of the newest grant; 0: nobody's, or one of which nobody was told
-	mine   bool  // that grant is for this ticket
-	floor  int64 // no token below it, nor the same, is granted any more
-	lost   bool  // Redis lost data before
-
-	exists bool
-	state  string
-	run    int64
-	token  int64 // of the newest claim on the ticket
-	steps  [5]string
-	failed string // the step of the last failure
-	count  int64  // how often it failed in a row
-	told   string // what people are told
-	teller int64  // the token of the claim that said so
-
-	past string // the numbers of all registers that there were, if data are lost later
-}
-
-// unsaid stands for a run or a token that no answer has told yet.
-const unsaid = -1
-
-// view is what an answer tells of a ticket. A step's is what a register's is.
-type view struct {
-	exists bool
-	state  string
-	run    int64
-	brief  bool // nothing else is told
-	token  int64
-	steps  [5]string
-	failed string
-	count  int64
-	told   string
-}
-
-// op is what happens to a register: a call, or a fault that loses data.
-type op struct {
-	kind  string
-	call  *call // nil: none
-	begin int64
-	end   int64
-	maybe bool // it may have done nothing, and no answer tells
-
-	token  int64  // of the writer's claim, or the one that is granted; unsaid: a grant of which nobody was told
-	other  bool   // a grant for another ticket of the asset
-	before int64  // of a break: the newest token that had been told when it was asked for
-	step   int    // its place among steps; -1: none
-	name   string // the step's
-	to     string
-	result string // a step's state and facts
-	final  bool
-	words  string // what people are to be told
-
-	code     string // of a refusal; empty: accepted
-	replayed bool
-	at       string // the state that a refusal tells; empty: none
-	view     *view  // what the answer tells of the ticket afterwards; nil: nothing
-}
-
-// What an op that is no call does.
-const (
-	toLose = "lose" // any register of before, or none, may be there again
-	toSee  = "see"  // only what the view tells
-)
-
-// model is a register's. relaxed is a guarantee that is not demanded, so that one can tell which is broken.
-type model struct {
-	relaxed string
-	numbers map[register]int
-	all     []register
-	losing  bool // there are losses: the past is kept
-}
 
 func (m *model) porcupine() porcupine.Model {
 	seed := maphash.MakeSeed()
@@ -143,43 +67,6 @@ func moved(r register) (all []register) {
 	return all
 }
 
-// of is a register that is as the view tells.
-func (v *view) of(r register) (register, bool) {
-	if v.exists != r.exists || v.state != r.state && r.exists {
-		return r, false
-	}
-	if !r.exists {
-		return r, true
-	}
-	if r.run == unsaid {
-		r.run = v.run
-	}
-	if v.brief {
-		return r, v.run == r.run
-	}
-	if r.token == unsaid && v.token > r.floor {
-		r.token, r.floor = v.token, v.token
-	}
-	return r, v.run == r.run && v.token == r.token && v.steps == r.steps && v.told == r.told && v.failed == r.failed && v.count == r.count
-}
-
-// remember adds a register to the past, and returns that.
-func (m *model) remember(r register) string {
-	past := r.past
-	r.past = ""
-	n, ok := m.numbers[r]
-	if !ok {
-		n = len(m.all)
-		m.numbers[r] = n
-		m.all = append(m.all, r)
-	}
-	were := []rune(past)
-	if at, found := slices.BinarySearch(were, rune(n)); !found {
-		were = slices.Insert(were, at, rune(n))
-	}
-	return string(were)
-}
-
 // lose is what a register may be after a loss of data: as it was, as it was at any time before, or nothing.
 func (m *model) lose(r register) []register {
 	r.past = m.remember(r)
@@ -190,9 +77,4 @@ func (m *model) lose(r register) []register {
 		all = append(all, was)
 	}
 	return all
-}
-
-// record is how a step stands in a register.
-func record(result string, token int64) string {
-	return result + " " + strconv.FormatInt(token, 10)
 }

@@ -109,7 +109,7 @@ type story struct {
 	calls     []*call
 	grants    []*grant // in the order in which they were told of
 	byClaim   map[string]*grant
-	faults    []*fault
+	faults    faults
 	sendings  []sending
 	audits    []auditRecord
 	processes []process
@@ -118,7 +118,7 @@ type story struct {
 
 func read(records []history.Record) *story {
 	s := &story{records: records, byClaim: map[string]*grant{}}
-	calls, faults := map[string]*call{}, map[int]*fault{}
+	calls, open := map[string]*call{}, map[int]*fault{}
 	for n, r := range records {
 		s.end = max(s.end, r.At)
 		switch {
@@ -134,7 +134,7 @@ func read(records []history.Record) *story {
 		case r.Sending != nil:
 			s.sendings = append(s.sendings, sending{*r.Sending, n, r.At})
 		case r.Fault != nil:
-			s.noteFault(faults, n, r)
+			s.faults.note(open, n, r)
 		case r.Audit != nil:
 			s.audits = append(s.audits, auditRecord{*r.Audit, n, r.At})
 		case r.Process != nil:

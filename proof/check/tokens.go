@@ -19,7 +19,7 @@ func (c *checker) tokens() {
 				case g.token == before.token:
 					c.violate("G3", asset, records, "two claims have the token %d: on %s and on %s", g.token, before.host, g.host)
 				case before.claimed.came >= g.sent || g.token > before.token:
-				case c.lost(before.sent, g.claimed.came) && slices.ContainsFunc(c.faults, func(f *fault) bool { return f.steps }):
+				case c.faults.lost(before.sent, g.claimed.came) && slices.ContainsFunc(c.faults, func(f *fault) bool { return f.steps }):
 					c.excuse("G3: Redis lost data, and its clock was set")
 				default:
 					c.violate("G3", asset, records, "token %d was granted on %s after token %d on %s", g.token, g.host, before.token, before.host)

@@ -90,9 +90,9 @@ func (c *checker) trust() {
 				}
 				switch from := a.call.sent - ttl; {
 				case b.id == a.id:
-				case c.lost(from, b.from):
+				case c.faults.lost(from, b.from):
 					c.excuse("G1: Redis lost data")
-				case c.stepped(from, b.from):
+				case c.faults.stepped(from, b.from):
 					c.excuse("G1: the clock of a Redis was set")
 				case c.forced(a, b.from):
 					c.excuse("G1: an administrator took it from its holder")
