@@ -25,6 +25,15 @@ func Check(records []history.Record) Report {
 	c.trust()
 	c.registers()
 	c.tokens()
+	c.resume()
+	c.life()
+	c.toldOfLoss()
+	came := c.keys()
+	c.delivery(came)
+	c.superseded(came)
+	c.recorded()
+	c.numbers()
+	c.audit()
 	slices.SortStableFunc(c.report.Violations, func(a, b Violation) int { return cmp.Compare(a.last(), b.last()) })
 	return c.report
 }

@@ -5,6 +5,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/picketd/picket/proof/history"
 )
@@ -48,4 +49,38 @@ func (all faults) lost(from, to int64) bool {
 // stepped: was the clock of a Redis set in this time?
 func (all faults) stepped(from, to int64) bool {
 	return slices.ContainsFunc(all, func(f *fault) bool { return f.steps && f.within(from, to) })
+}
+
+// struck: was there a fault in this time that may hold up a daemon, or keep it from Redis?
+func (all faults) struck(host string, from, to int64) bool {
+	return slices.ContainsFunc(all, func(f *fault) bool { return f.within(from, to) && (f.on(host) || f.onRedis()) })
+}
+
+// crashed: did a daemon end in this time, in whatever way?
+func (all faults) crashed(host string, from, to int64) bool {
+	return slices.ContainsFunc(all, func(f *fault) bool {
+		return f.within(from, to) && f.target == host && (strings.HasPrefix(f.name, "daemon is") || strings.HasPrefix(f.name, "daemon stays"))
+	})
+}
+
+// over is when the last fault had ended that may hold up a daemon, or keep it from Redis, of those that touch this time; from, if there
+// was none.
+func (all faults) over(host string, from, to int64) int64 {
+	last := from
+	for _, f := range all {
+		if f.within(from, to) && (f.on(host) || f.onRedis()) {
+			last = max(last, f.end)
+		}
+	}
+	return last
+}
+
+// on: is it about a host's daemon, its disk or its links? Targets are host-a, or host-a redis-1; agent host-a/1 is a process beside it.
+func (f *fault) on(host string) bool {
+	return f.target == host || strings.HasPrefix(f.target, host+" ")
+}
+
+// onRedis: is it about a server, or about one that the stage chose?
+func (f *fault) onRedis() bool {
+	return f.target == "" || strings.HasPrefix(f.target, "redis") || strings.HasPrefix(f.target, "sentinel")
 }

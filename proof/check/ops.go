@@ -24,6 +24,7 @@ func (s *story) ops(ticket string) []*op {
 			b.own(c)
 		}
 	}
+	b.hidden()
 	b.losses()
 	return b.lasting()
 }
@@ -61,7 +62,7 @@ func (b *builder) claims(c *call) {
 			return
 		}
 		b.minted[g.id] = true
-		o.call, o.begin, o.end, o.token = g.claimed, g.sent, g.claimed.came, g.token
+		o.call, o.begin, o.end, o.token = g.claimed, g.sent, g.came, g.token
 		if !o.other && g.sent == g.claimed.sent {
 			o.view = viewOf(g.claimed.out.Ticket)
 		} else if !o.other {
@@ -77,7 +78,7 @@ func (b *builder) claims(c *call) {
 // granted is the newest token of an asset of which somebody had been told at a time.
 func (b *builder) granted(asset string, at int64) (token int64) {
 	for _, g := range b.grants {
-		if g.asset == asset && g.claimed.came < at {
+		if g.asset == asset && g.came < at {
 			token = max(token, g.token)
 		}
 	}

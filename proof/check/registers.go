@@ -26,6 +26,10 @@ func (c *checker) registers() {
 	c.report.Counts["tickets"] = len(tickets)
 	for _, ticket := range slices.Sorted(maps.Keys(tickets)) {
 		ops := c.ops(ticket)
+		if unseen(ops) {
+			c.report.Counts["registers of which no write is seen"]++
+			continue
+		}
 		switch linearizable(ops, "") {
 		case porcupine.Ok:
 			c.report.Counts["registers checked"]++

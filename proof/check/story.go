@@ -74,11 +74,12 @@ func (c *call) records() []int { return []int{c.n, c.m} }
 type grant struct {
 	id, host, asset, task string
 	token                 int64
-	claimed               *call // the first answer that told of it
-	sent                  int64 // when it was first asked for
+	claimed               *call // the first answer that told of it; nil: picket exec was told, and began a command
+	n                     int   // the record that told of it
+	sent, came            int64 // when it was first asked for, and told
 	calls                 []*call
-	pid                   int // that is watched; 0: none
-	heartbeat, hold       int64
+	holder, pid           int   // the process that has it; the one that is watched, 0: none
+	heartbeat, hold       int64 // ms; 0: none
 }
 
 func (g *grant) ticket() string { return g.asset + "/" + g.task }
@@ -109,6 +110,8 @@ type story struct {
 	calls     []*call
 	grants    []*grant // in the order in which they were told of
 	byClaim   map[string]*grant
+	byAsset   map[string][]*grant
+	histories map[string]*call // of each ticket the last one that was read
 	faults    faults
 	sendings  []sending
 	audits    []auditRecord
@@ -117,7 +120,7 @@ type story struct {
 }
 
 func read(records []history.Record) *story {
-	s := &story{records: records, byClaim: map[string]*grant{}}
+	s := &story{records: records, byClaim: map[string]*grant{}, byAsset: map[string][]*grant{}}
 	calls, open := map[string]*call{}, map[int]*fault{}
 	for n, r := range records {
 		s.end = max(s.end, r.At)
@@ -217,48 +220,5 @@ func (c *call) answered(n int, r history.Record) {
 	_ = json.Unmarshal(r.Answer.Body, &c.out) // 204 has none
 	if c.status >= 400 {
 		c.code = c.out.Code
-	}
-}
-
-// link finds the grants, and to which each call belongs.
-func (s *story) link() {
-	asked := map[string]int64{} // by whom, under which name: since when
-	for _, c := range s.calls {
-		if c.kind != toClaim {
-			continue
-		}
-		sent := c.sent
-		if c.in.Request != "" {
-			name := strings.Join([]string{c.host, c.ticket(), c.in.Request}, " ")
-			if first, ok := asked[name]; ok {
-				sent = first
-			}
-			asked[name] = sent
-		}
-		if told := c.out.Claim; c.ok() && told != nil {
-			if g := s.byClaim[told.ID]; g != nil { // asked again, and answered as before
-				if c.came < g.claimed.came {
-					g.claimed = c
-				}
-				continue
-			}
-			c.asset, c.task = told.Asset, told.Task
-			g := &grant{id: told.ID, host: c.host, asset: c.asset, task: c.task, token: told.Token, claimed: c, sent: sent, hold: told.MaxHoldMS}
-			if told.PID != nil {
-				g.pid = *told.PID
-			}
-			if told.HeartbeatMS != nil {
-				g.heartbeat = *told.HeartbeatMS
-			}
-			s.grants, s.byClaim[g.id] = append(s.grants, g), g
-		}
-	}
-	for _, c := range s.calls {
-		if g := s.byClaim[c.claimID]; g != nil {
-			c.asset, c.task = g.asset, g.task
-			g.calls = append(g.calls, c)
-		} else if g := c.out.Claim; c.kind == toClaim && c.ok() && g != nil {
-			s.byClaim[g.ID].calls = append(s.byClaim[g.ID].calls, c)
-		}
 	}
 }

@@ -48,7 +48,7 @@ func (s *story) let(g *grant) int64 {
 			at = min(at, c.came)
 		}
 	}
-	return min(at, s.died(g.claimed.pid, g.claimed.sent))
+	return min(at, s.died(g, g.holder), s.died(g, g.pid))
 }
 
 // told is by which word the call's answer says that its claim has ended: lost, released, or a code; else empty.
@@ -62,15 +62,16 @@ func (c *call) told() string {
 	return ""
 }
 
-// died is when a process that was alive at a time did its last before it ended; never, if it did not end.
-func (s *story) died(pid int, alive int64) int64 {
+// died is when the holder of a claim did his last under it before a process ended that had been alive; never, if it did not end. The end
+// is written down later than it comes.
+func (s *story) died(g *grant, pid int) int64 {
 	for _, p := range s.processes {
-		if p.PID != pid || !p.End || p.at < alive {
+		if pid == 0 || p.PID != pid || !p.End || p.at < g.came {
 			continue
 		}
-		last := alive
+		last := g.came
 		for _, c := range s.calls {
-			if c.pid == pid && c.sent >= alive && c.sent <= p.at {
+			if c.pid == g.holder && c.sent <= p.at {
 				last = max(last, c.sent)
 			}
 		}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package check
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/picketd/picket/proof/history"
+)
+
+// told is a ticket on which people are to be told.
+func told(w *world) string {
+	b := w.claim("host-b", "web", "t1")
+	w.step("host-b", b, "online", online, `{}`)
+	w.step("host-b", b, "vuln", examined, `{}`)
+	w.step("host-b", b, "assess", risky, `{}`)
+	w.notify("host-b", b, "danger")
+	return b
+}
+
+// sent adds a request on a channel, which changes nothing.
+func (w *world) sent(host, channel string, long time.Duration, status int) *history.Sending {
+	s := &history.Sending{Channel: channel, Host: host, Key: `"web/t1"`, Digest: "danger", Title: "danger", Asset: "web", Task: "t1", Run: 1, Begin: w.at, Status: status}
+	w.pass(long)
+	w.add("receiver", history.Record{Sending: s})
+	return s
+}
+
+func both(w *world) {
+	w.send("host-b", "ops", "web/t1", http.StatusOK)
+	w.send("host-b", "once", "web/t1", http.StatusOK)
+}
+
+func TestWhatIsAcceptedArrives(t *testing.T) {
+	t.Parallel()
+	decide := func(w *world, what string) {
+		w.admin("host-c", "POST", "/v1/outbox/web/t1/"+what, what, what+"ed", func() {})
+	}
+	judge(t, map[string]spoilt{
+		"on both":    {play: func(w *world) { told(w); both(w) }},
+		"not on one": {play: func(w *world) { told(w); w.send("host-b", "ops", "web/t1", http.StatusOK) }, broken: "G9", says: "never arrived on once"},
+		"only refused": {play: func(w *world) {
+			told(w)
+			w.sent("host-b", "ops", 0, 500)
+			w.send("host-b", "once", "web/t1", http.StatusOK)
+		}, broken: "G9", says: "never arrived on ops"},
+		"discarded": {
+			play:    func(w *world) { told(w); w.send("host-b", "ops", "web/t1", http.StatusOK); decide(w, "discard") },
+			excused: "G9: an administrator decided",
+		},
+		"parked": {play: func(w *world) {
+			told(w)
+			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			w.outbox(`{"intents":[{"ticket":"web/t1","run":1,"channels":{"once":{"status":"parked"}}}]}`)
+		}, excused: "G9: at_most_once, kept for a person"},
+		"other bytes": {play: func(w *world) { told(w); w.sent("host-b", "ops", 0, 500).Digest = "other"; both(w) }, broken: "G9", says: "other bytes"},
+		"other words": {play: func(w *world) { told(w); w.tickets["web/t1"].Notification.Title = "else"; both(w) }, broken: "G9", says: "accepted is"},
+		"anew after a loss": {
+			play: func(w *world) {
+				told(w)
+				w.fault("flush", "", true, false, func() {})
+				w.sent("host-b", "ops", 0, 500).Digest = "other"
+				both(w)
+			},
+			excused: "G9: Redis lost what was accepted, and it was accepted anew",
+		},
+		"another's key": {play: func(w *world) { told(w); both(w); w.sent("host-b", "ops", 0, 500).Key = `"db/t1"` }, broken: "G9", says: "with the key of db/t1"},
+		"no key":        {play: func(w *world) { told(w); both(w); w.sent("host-b", "ops", 0, 500).Key = "" }, broken: "G9", says: "came with the key"},
+		"never settled": {play: func(w *world) { told(w); w.final(); both(w) }, broken: "G9", says: "never settled"},
+	})
+}
+
+// final reads the ticket as is done after the faults.
+func (w *world) final() {
+	w.see("host-a", "web/t1")
+	for i := len(w.records) - 2; i < len(w.records); i++ {
+		w.records[i].By = "final"
+	}
+}
+
+func (w *world) outbox(body string) {
+	w.ask("host-b", "GET", "/v1/outbox", nil, func() (int, any) { return http.StatusOK, json.RawMessage(body) })
+	for i := len(w.records) - 2; i < len(w.records); i++ {
+		w.records[i].By = "final"
+	}
+}
+
+func TestNothingSupersededIsSent(t *testing.T) {
+	t.Parallel()
+	const lease = 12 * time.Second
+	again := func(name, target string, loses bool, long time.Duration, host, channel string) func(*world) {
+		return func(w *world) {
+			told(w)
+			both(w)
+			if name != "" {
+				w.fault(name, target, loses, false, func() { w.pass(long) })
+			}
+			w.sent(host, channel, time.Millisecond, 200)
+		}
+	}
+	judge(t, map[string]spoilt{
+		"again after a refusal":  {play: func(w *world) { told(w); w.sent("host-b", "ops", 0, 500); w.sent("host-c", "once", 0, 503); both(w) }},
+		"again after it arrived": {play: again("", "", false, 0, "host-b", "ops"), broken: "G10", says: "when it had arrived"},
+		"its sender was killed":  {play: again("daemon is killed", "host-b", false, 0, "host-b", "ops"), excused: "G10: its sender ended between send and record"},
+		"another was killed":     {play: again("daemon is killed", "host-a", false, 0, "host-b", "ops"), broken: "G10"},
+		"it froze for longer than the lease": {
+			play:    again("daemon freezes", "host-b", false, lease, "host-c", "ops"),
+			excused: "G10: its sender was held up for longer than its lease",
+		},
+		"it froze for less":               {play: again("daemon freezes", "host-b", false, 3*time.Second, "host-c", "ops"), broken: "G10"},
+		"Redis was away":                  {play: again("redis is killed", "redis-1", false, 6*time.Second, "host-c", "ops"), excused: "G10: Redis was away, and nobody could be asked"},
+		"Redis lost it":                   {play: again("all is flushed", "", true, 0, "host-c", "ops"), excused: "G10: Redis lost data with two holders of the intent"},
+		"at_most_once, all the same":      {play: again("daemon is killed", "host-b", false, 0, "host-b", "once"), broken: "G10", says: "at_most_once"},
+		"at_most_once, unknown":           {play: func(w *world) { told(w); w.sent("host-b", "once", 0, 0); both(w) }, broken: "G10", says: "at_most_once"},
+		"at_most_once, lost, on one host": {play: again("all is flushed", "", true, 0, "host-b", "once"), broken: "G10", says: "at_most_once"},
+		"a person's word": {play: func(w *world) {
+			told(w)
+			w.sent("host-b", "once", 0, 0)
+			w.admin("host-c", "POST", "/v1/outbox/web/t1/retry", "retry", "retried", func() {})
+			both(w)
+		}, excused: "G10: a person had it sent again"},
+		"two at once": {play: func(w *world) {
+			told(w)
+			s := w.sent("host-c", "ops", 0, 500)
+			s.Begin -= int64(200 * time.Millisecond)
+			w.sent("host-b", "ops", 0, 500).Begin -= int64(100 * time.Millisecond)
+			both(w)
+		}, broken: "G10", says: "at once"},
+		"after it was discarded": {play: func(w *world) {
+			told(w)
+			w.ask("host-c", "POST", "/v1/outbox/web/t1/discard", dict{"reason": "so it is", "channel": "ops"}, func() (int, any) {
+				return http.StatusOK, dict{"ticket": w.shown("web/t1")}
+			})
+			w.pass(4 * time.Second)
+			both(w)
+		}, broken: "G10", says: "after this"},
+	})
+}

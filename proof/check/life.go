@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package check
+
+import "time"
+
+// stall is for how long a process of the harness, or a daemon, may get no turn on a machine that runs several histories at once.
+const stall = 3 * time.Second
+
+// life looks whether locks outlive what their claims hang on: the process, the heartbeat, the cap. A claim that is refused because
+// another has the asset tells who has it. (G7)
+func (c *checker) life() {
+	for _, one := range c.calls {
+		h := one.out.Holder
+		if one.kind != toClaim || one.code != "LOCK_HELD" || h == nil {
+			continue
+		}
+		if g := c.held(one, h); g != nil {
+			c.outlived(one, g)
+		}
+	}
+}
+
+// held is the claim that a refusal names: the last one of that process on the asset of which it was told before.
+func (s *story) held(refused *call, h *holder) (last *grant) {
+	for _, g := range s.byAsset[refused.asset] {
+		named := g.host == h.Host && g.task == h.Task && (g.pid == h.PID || g.pid == 0 && g.holder == h.PID)
+		if named && g.sent < refused.came && (last == nil || g.token > last.token) {
+			last = g
+		}
+	}
+	return last
+}
+
+// outlived tells of a lock that should be gone. Without a fault the lock goes when the daemon sees why; with one, which may keep the
+// daemon from seeing it or from telling Redis, when it runs out after the fault. (engine/doc.go, "What each loss means")
+func (c *checker) outlived(refused *call, g *grant) {
+	ttl := c.setup.TTLMS * int64(time.Millisecond)
+	look := func(what string, end int64) {
+		if end == never || refused.sent <= end {
+			return
+		}
+		limit := end + int64(stall)
+		if over := c.faults.over(g.host, end-3*ttl, refused.sent); over > end-3*ttl {
+			if over == never {
+				return
+			}
+			limit = max(limit, over+ttl+int64(stall)+g.heartbeat*int64(time.Millisecond))
+		}
+		if refused.sent > limit && !c.faults.stepped(0, refused.came) {
+			c.violate("G7", g.asset, append([]int{g.n}, refused.records()...), "the lock of token %d on %s is still there %s after %s: %s",
+				g.token, g.host, time.Duration(refused.sent-end).Round(time.Millisecond), what, refused)
+		}
+	}
+	for _, p := range c.processes {
+		if p.End && g.pid != 0 && p.PID == g.pid && p.at >= g.sent {
+			look("its process ended", p.at)
+		}
+	}
+	margin := max(ttl/5, int64(200*time.Millisecond))
+	if g.claimed != nil && g.hold > 0 {
+		look("its cap was reached", g.came+g.hold*int64(time.Millisecond)+margin)
+	}
+	if g.heartbeat > 0 {
+		look("its heartbeat ran out", c.signed(g)+g.heartbeat*int64(time.Millisecond)+margin)
+	}
+}
+
+// signed is when a claim's holder gave its last sign of life: each POST is one, and so is one that may be under way.
+func (s *story) signed(g *grant) int64 {
+	last := g.came
+	for _, c := range g.calls {
+		switch {
+		case c.kind == toWatch || c.kind == toClaim:
+		case c.status == 0:
+			return never
+		default:
+			last = max(last, c.came)
+		}
+	}
+	return last
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package check
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/picketd/picket/proof/history"
+)
+
+// last is the newest answer of a history, to be spoilt.
+func (w *world) last() *history.Answer {
+	for _, r := range slices.Backward(w.records) {
+		if r.Answer != nil {
+			return r.Answer
+		}
+	}
+	panic("nobody was answered")
+}
+
+// spoil changes the newest answer's body.
+func (w *world) spoil(from, to string) {
+	a := w.last()
+	if !strings.Contains(string(a.Body), from) {
+		panic("the answer has no " + from + ": " + string(a.Body))
+	}
+	a.Body = json.RawMessage(strings.Replace(string(a.Body), from, to, 1))
+}
+
+func TestAClaimResumes(t *testing.T) {
+	t.Parallel()
+	judge(t, map[string]spoilt{
+		"a step is not there": {play: func(w *world) { taken(w); w.spoil(`"online":{`, `"offline":{`) }, broken: "G6", says: "does not get it"},
+		"another result":      {play: func(w *world) { taken(w); w.spoil(`"facts":{}`, `"facts":{"a":1}`) }, broken: "G6", says: "nobody recorded"},
+		"another next":        {play: func(w *world) { taken(w); w.spoil(`"finish"`, `"vuln"`) }, broken: "G6", says: "may come next"},
+		"after a loss": {play: func(w *world) {
+			a := w.claim("host-a", "web", "t1")
+			w.step("host-a", a, "online", offline, `{}`)
+			w.release("host-a", a)
+			w.fault("flush", "", true, false, func() { delete(w.tickets, "web/t1") })
+			w.claim("host-b", "web", "t1")
+		}},
+	})
+}
+
+// refused is a claim that finds the asset held.
+func (w *world) refused(host, asset, by string, pid int) {
+	w.ask(host, "POST", "/v1/claims", dict{"asset": asset, "task": "t2"}, func() (int, any) {
+		return problem(http.StatusLocked, "LOCK_HELD", dict{"holder": holder{Host: by, PID: pid, Task: "t1", RemainingMS: 1000}})
+	})
+}
+
+func TestALockLivesNoLongerThanItsAgentDeserves(t *testing.T) {
+	t.Parallel()
+	watched := func(w *world) int {
+		w.claim("host-a", "web", "t1")
+		w.spoil(`"heartbeat_ms":10000`, `"heartbeat_ms":null`)
+		w.spoil(`"pid":null`, `"pid":77`)
+		w.add("agents", history.Record{Process: &history.Process{PID: 77, Host: "host-a", Kind: "agent", End: true}})
+		return 77
+	}
+	beating := func(w *world) int {
+		w.claim("host-a", "web", "t1")
+		return w.records[1].Call.PID
+	}
+	later := func(claimed func(*world) int, long time.Duration, meanwhile func(*world)) func(*world) {
+		return func(w *world) {
+			holder := claimed(w)
+			meanwhile(w)
+			w.pass(long)
+			w.refused("host-b", "web", "host-a", holder)
+		}
+	}
+	none := func(*world) {}
+	fault := func(target string) func(*world) {
+		return func(w *world) { w.fault("daemon freezes", target, false, false, func() { w.pass(5 * time.Second) }) }
+	}
+	judge(t, map[string]spoilt{
+		"at once":                {play: later(watched, time.Second, none)},
+		"its process ended":      {play: later(watched, 4*time.Second, none), broken: "G7", says: "process ended"},
+		"and the daemon froze":   {play: later(watched, 7*time.Second, fault("host-a"))},
+		"until after the TTL":    {play: later(watched, 19*time.Second, fault("host-a")), broken: "G7"},
+		"another's daemon froze": {play: later(watched, 4*time.Second, fault("host-b")), broken: "G7"},
+		"within its heartbeat":   {play: later(beating, 9*time.Second, none)},
+		"its heartbeat ran out":  {play: later(beating, 15*time.Second, none), broken: "G7", says: "heartbeat"},
+		"its cap is reached": {play: func(w *world) {
+			w.claim("host-a", "web", "t1")
+			w.spoil("10000", "100000")
+			w.pass(65 * time.Second)
+			w.refused("host-b", "web", "host-a", w.records[1].Call.PID)
+		}, broken: "G7", says: "cap"},
+	})
+}
+
+func TestHoldersAreTold(t *testing.T) {
+	t.Parallel()
+	watch := func(w *world, id, status string, reason any) {
+		w.ask("host-a", "GET", "/v1/claims/"+id+"?wait=1s", nil, func() (int, any) {
+			c := w.claims[id]
+			return http.StatusOK, dict{"claim": dict{"id": id, "token": c.Token, "asset": c.Asset, "task": c.Task, "status": status, "reason": reason}}
+		})
+	}
+	command := func(w *world, token int64, detail string) {
+		w.add("command", history.Record{Process: &history.Process{PID: int(token), Host: "host-a", Kind: "command", Asset: "web", Task: "t1", Token: token, Detail: detail}})
+	}
+	exec := func(target string, taker func(*world)) func(*world) {
+		return func(w *world) {
+			w.add("exec", history.Record{Process: &history.Process{PID: 5, Host: "host-a", Kind: "exec", Asset: "web", Task: "t1"}})
+			command(w, 900, "begin")
+			command(w, 900, "sign")
+			if target != "" {
+				w.fault("exec freezes", target, false, false, func() {})
+			}
+			taker(w)
+			w.claim("host-b", "web", "t1")
+			command(w, 900, "sign")
+		}
+	}
+	none := func(*world) {}
+	judge(t, map[string]spoilt{
+		"lost, with a reason": {play: func(w *world) { a := w.claim("host-a", "web", "t1"); watch(w, a, "lost", "expired") }},
+		"without a reason":    {play: func(w *world) { a := w.claim("host-a", "web", "t1"); watch(w, a, "lost", nil) }, broken: "G8"},
+		"for no known reason": {play: func(w *world) { a := w.claim("host-a", "web", "t1"); watch(w, a, "lost", "bored") }, broken: "G8"},
+		"it lives again": {play: func(w *world) {
+			a := w.claim("host-a", "web", "t1")
+			watch(w, a, "lost", "expired")
+			watch(w, a, "held", nil)
+		}, broken: "G8", says: "lives again"},
+		"it writes again": {play: func(w *world) {
+			a := w.claim("host-a", "web", "t1")
+			watch(w, a, "lost", "expired")
+			w.step("host-a", a, "online", online, `{}`)
+		}, broken: "G8", says: "lives again"},
+		"a command goes on":     {play: exec("", none), broken: "G8", says: "a command under token 900"},
+		"picket exec is frozen": {play: exec("exec host-a", none), excused: "G8: picket exec itself was killed or frozen"},
+		"another's is":          {play: exec("exec host-b", none), broken: "G8"},
+		"the lock is broken": {
+			play:    exec("", func(w *world) { w.admin("host-c", "POST", "/v1/locks/web/break", "breakLock", "broken", func() {}) }),
+			excused: "G8: an administrator took it from its holder",
+		},
+	})
+}
+
+func TestEachWriteLeavesOneRecord(t *testing.T) {
+	t.Parallel()
+	whole := func(w *world) { told(w); both(w) }
+	judge(t, map[string]spoilt{
+		"all":     {play: whole},
+		"a write": {without: "audit of step", play: whole, broken: "G12", says: "number"},
+		"a gap":   {play: func(w *world) { whole(w); w.seq["host-b"]++; w.release("host-b", w.claim("host-b", "db", "t1")) }, broken: "G12", says: "has nothing from number"},
+		"a gap that is told": {play: func(w *world) {
+			whole(w)
+			w.seq["host-b"]++
+			w.audit("host-b", dict{"EVENT": "dropped", "DROPPED": "3-4 8"})
+		}},
+		"twice": {play: func(w *world) { whole(w); w.seq["host-b"]--; w.audit("host-b", dict{"EVENT": "dropped"}) }, broken: "G12", says: "twice"},
+		"two for one call": {play: func(w *world) {
+			whole(w)
+			w.audit("host-b", dict{"EVENT": "step", "CALL": "step", "TICKET": "web/t1", "TOKEN": w.token})
+		}, broken: "G12", says: "3 answers, and 4 records"},
+		"no record of it": {play: func(w *world) { whole(w); w.drop("step") }, broken: "G12", says: "3 answers, and 2 records"},
+		"the daemon was killed": {
+			play: func(w *world) {
+				whole(w)
+				w.release("host-b", w.claim("host-b", "db", "t1"))
+				w.drop("released")
+				w.fault("daemon is killed", "host-b", false, false, func() {})
+			},
+			excused: "G12: the daemon was killed with the record in its queue",
+		},
+		"refused": {without: "audit of refused", play: func(w *world) { a, _ := taken(w); w.step("host-a", a, "online", online, `{}`); w.seq["host-a"] = 0 }, broken: "G12"},
+	})
+}
+
+// drop takes the newest record of a kind out of the audit, and its number with it.
+func (w *world) drop(kind string) {
+	for i, r := range slices.Backward(w.records) {
+		if r.Audit == nil || r.Audit.Fields["PICKET_EVENT"] != kind {
+			continue
+		}
+		for _, later := range w.records[i+1:] {
+			if later.Audit != nil && later.Audit.Host == r.Audit.Host {
+				var n int
+				fmt.Sscan(later.Audit.Fields["PICKET_SEQ"], &n)
+				later.Audit.Fields["PICKET_SEQ"] = fmt.Sprint(n - 1)
+			}
+		}
+		w.records = slices.Delete(w.records, i, i+1)
+		return
+	}
+}
+
+func TestTheHistoryOfATicketIsWhatWasAccepted(t *testing.T) {
+	t.Parallel()
+	events := func(spoil func(all []event) []event) func(*world) {
+		return func(w *world) {
+			a := w.claim("host-a", "web", "t1")
+			w.step("host-a", a, "online", offline, `{}`)
+			w.fail("host-a", a, "vuln", false)
+			w.fail("host-a", a, "vuln", false)
+			w.step("host-a", a, "online", online, `{}`)
+			all := spoil([]event{
+				{Event: "claimed", To: initial},
+				{Event: "step", Step: "online", From: initial, To: offline},
+				{Event: "failure", Step: "vuln", From: offline, To: offline, Count: 2},
+				{Event: "step", Step: "online", From: offline, To: online},
+			})
+			for i := range all {
+				all[i].Seq += int64(i + 1)
+				all[i].Token += w.token
+			}
+			w.ask("host-b", "GET", "/v1/tickets/web/t1/history", nil, func() (int, any) { return http.StatusOK, dict{"events": all} })
+		}
+	}
+	more := func(e event) func([]event) []event { return func(all []event) []event { return append(all, e) } }
+	judge(t, map[string]spoilt{
+		"so it is":           {play: events(func(all []event) []event { return all })},
+		"a write is missing": {play: events(func(all []event) []event { return all[:3] }), broken: "G12", says: "accepted 1 times, and is 0 times"},
+		"a failure is":       {play: events(func(all []event) []event { all[2].Count = 1; return all }), broken: "G12", says: "accepted 2 times, and is 1 times"},
+		"a number is":        {play: events(func(all []event) []event { all[3].Seq = 1; return all }), broken: "G12", says: "not the next"},
+		"it does not go on":  {play: events(func(all []event) []event { all[2].From, all[2].To = online, online; return all }), broken: "G4", says: "the state before"},
+		"no such arrow":      {play: events(more(event{Event: "step", Step: "assess", From: online, To: risky})), broken: "G4", says: "does not lead there"},
+		"by an older token":  {play: events(func(all []event) []event { all[3].Token = -10; return all }), broken: "G2"},
+		"a token goes back":  {play: events(more(event{Event: "claimed", From: online, To: online, Token: -10})), broken: "G3"},
+		"a step is there twice": {play: events(func(all []event) []event {
+			return append(all[:2], event{Event: "reopened", From: offline, To: initial}, all[1], event{Event: "failed", From: offline, To: failed},
+				event{Event: "reopened", From: failed, To: initial}, all[1], event{Event: "step", Step: "online", From: offline, To: offline})
+		}), broken: "G5"},
+	})
+}
+
+func TestAViolationIsCutDownToWhatShowsIt(t *testing.T) {
+	t.Parallel()
+	for name, play := range map[string]func(*world){
+		"G2": func(w *world) { w.without = "fence"; a, _ := taken(w); w.step("host-a", a, "online", online, `{}`) },
+		"G1": func(w *world) { w.claim("host-a", "web", "t1"); w.claim("host-b", "web", "t2") },
+		"G9": func(w *world) { told(w); w.send("host-b", "ops", "web/t1", http.StatusOK) },
+	} {
+		w := newWorld("")
+		for n := range 10 {
+			w.release("host-c", w.claim("host-c", fmt.Sprint("other-", n), "t1"))
+			w.fault("redis freezes", "redis-1", false, false, func() {})
+		}
+		w.pass(time.Minute)
+		play(w)
+		w.see("host-c", "other-1/t1")
+		violations := Check(w.records).Violations
+		i := slices.IndexFunc(violations, func(v Violation) bool { return v.Guarantee == name })
+		if i < 0 {
+			t.Fatalf("%s is not broken: %+v", name, violations)
+		}
+		short := Shrink(w.records, violations[i])
+		if len(short) > 12 || !slices.ContainsFunc(Check(short).Violations, func(v Violation) bool { return v.Guarantee == name }) {
+			t.Errorf("%s: %d records are left of %d: %+v", name, len(short), len(w.records), Check(short).Violations)
+		}
+	}
+}

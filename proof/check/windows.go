@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package check
+
+import "time"
+
+const (
+	// beyond is for how long an attempt is nobody else's after its channel's time-out. (DESIGN, section 6)
+	beyond = int64(10 * time.Second)
+	// away is for how long Redis has answered nothing when a daemon sends without asking; less, as answers may be under way when a
+	// fault begins. (outbox/doc.go)
+	away = int64(4 * time.Second)
+	// unasked is until when such a sending begins, counted from when somebody else decided against it. (outbox/doc.go)
+	unasked = int64(17 * time.Second)
+	// begun is how long it may take from the question whether it may be sent to the first bytes at the receiver, without a fault.
+	begun = int64(stall)
+)
+
+// exception is a window that the documents leave open for a second sending: what the key is for.
+type exception struct {
+	why     string
+	once    bool // on a channel that is at_most_once, too
+	decided bool // also of a sending that comes after an administrator's decision; a is that decision then
+	is      func(s *story, k key, a, b sending) bool
+}
+
+// windows are all of them. Nothing else is let pass.
+var windows = []exception{
+	{"a person had it sent again", true, true, (*story).retried},
+	{"its sender ended between send and record", false, false, (*story).endedBetween},
+	{"its sender was held up for longer than its lease", false, false, (*story).leaseRanOut},
+	{"it was answered when its sender had given up", false, false, (*story).answeredLate},
+	{"Redis was away, and nobody could be asked", false, true, (*story).nobodyAsked},
+	{"it was begun before it was decided about", false, true, (*story).begunBefore},
+	{"Redis lost data with two holders of the intent", false, true, (*story).lostBoth},
+	{"Redis lost a second intent together with its attempt", true, false, (*story).lostSecond},
+}
+
+// retried: "A retry is a person's word, and is sent." (outbox/doc.go)
+func (s *story) retried(k key, a, b sending) bool {
+	return s.decided(k.ticket, b.Channel, a.Begin, b.Begin, toRetry)
+}
+
+// endedBetween: "sent, before the outcome in the outbox: sent again with the same key and body" (outbox/doc.go, C9, C10)
+func (s *story) endedBetween(_ key, a, b sending) bool {
+	return s.faults.crashed(a.Host, a.Begin, min(s.over(a)+int64(stall), b.Begin))
+}
+
+// leaseRanOut: "a freeze or a cut from Redis longer than the attempt's lease, between send and record" (DESIGN, G10)
+func (s *story) leaseRanOut(_ key, a, b sending) bool {
+	return b.Begin-a.Begin >= beyond && s.faults.struck(a.Host, a.Begin, b.Begin)
+}
+
+// answeredLate: what is answered as the channel's time-out is reached may be known or not.
+func (s *story) answeredLate(_ key, a, _ sending) bool {
+	return arrived(a) && a.at-a.Begin > s.timeout(a.Channel)-int64(500*time.Millisecond)
+}
+
+// nobodyAsked: "While Redis is away nobody can be asked, so only that is sent which nobody can have taken over" (outbox/doc.go)
+func (s *story) nobodyAsked(_ key, a, b sending) bool {
+	for _, host := range []string{a.Host, b.Host} {
+		for _, f := range s.faults {
+			if (f.on(host) || f.onRedis()) && f.begin <= b.Begin-away && f.end >= b.Begin-unasked {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// begunBefore: an attempt that was taken before the decision begins within its lease. (outbox/doc.go)
+func (s *story) begunBefore(_ key, a, b sending) bool {
+	lease := s.timeout(b.Channel) + beyond
+	return a.Status == 0 && b.Begin-a.at <= lease && s.faults.struck(b.Host, a.at-lease, b.Begin)
+}
+
+// lostBoth: "lost data with two holders of the intent" (DESIGN, G10)
+func (s *story) lostBoth(_ key, _, b sending) bool { return s.faults.lost(0, b.Begin) }
+
+// lostSecond: "What a round cannot see is a repeated notify, or a retry, on another host that sent since the last round and that Redis
+// lost together with the intent." (outbox/doc.go)
+func (s *story) lostSecond(_ key, a, b sending) bool {
+	return a.Host != b.Host && s.faults.lost(a.Begin-int64(stall), b.Begin)
+}
+
+// over is when a sending's sender knew its end, or gave it up: the receiver may hear of that later.
+func (s *story) over(a sending) int64 { return min(a.at, a.Begin+s.timeout(a.Channel)) }
