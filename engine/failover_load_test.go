@@ -32,9 +32,10 @@ type fall struct {
 
 // falls are the ways to fail over, by name; those that are long run only when all kinds of Redis do.
 var falls = map[string]struct {
-	long  bool
-	lossy bool
-	start func(t *testing.T) fall
+	long     bool
+	lossy    bool
+	replicas int // that may take over, if there are several: each must have what is promised
+	start    func(t *testing.T) fall
 }{
 	"sentinel planned": {start: func(t *testing.T) fall {
 		set := redistest.StartStillSentinel(t)
@@ -52,6 +53,10 @@ var falls = map[string]struct {
 	"cluster kill, writes lost": {long: true, lossy: true, start: func(t *testing.T) fall {
 		return clusterKill(t, redistest.StartReplicatedCluster(t, "--cluster-node-timeout", "300000"))
 	}},
+	"cluster fails over by itself":              {long: true, start: clusterByItself},
+	"cluster fails over by itself, writes lost": {long: true, lossy: true, start: clusterByItself},
+	"sentinel kill, two replicas":               {long: true, replicas: 2, start: sentinelOfTwo},
+	"sentinel kill, two replicas, writes lost":  {long: true, lossy: true, replicas: 2, start: sentinelOfTwo},
 }
 
 func sentinelKill(t *testing.T) fall {
@@ -60,6 +65,46 @@ func sentinelKill(t *testing.T) fall {
 		connect: func() redis.UniversalClient { return sentinelClient(t, set) }, cut: set.Detach,
 		over: func() { set.Master.Kill(); set.Replica.Thaw(); set.Failover(); set.Master.Restart() }, // which comes back as a replica
 	}
+}
+
+// sentinelOfTwo has two replicas, of which the sentinel takes the one that it likes.
+func sentinelOfTwo(t *testing.T) fall {
+	set := redistest.StartStillSentinel(t)
+	second := redistest.StartReplica(t, set.Master)
+	sentinel := redis.NewSentinelClient(set.Sentinel.Options())
+	t.Cleanup(func() { _ = sentinel.Close() })
+	return fall{
+		connect: func() redis.UniversalClient { return sentinelClient(t, set) },
+		cut: func() {
+			second.Freeze()
+			set.Detach()
+		},
+		over: func() {
+			set.Master.Kill()
+			set.Replica.Thaw()
+			second.Thaw()
+			eventually(t, "one of the replicas is the master", func() bool {
+				_ = sentinel.Failover(t.Context(), set.MasterName).Err()
+				addr, err := sentinel.GetMasterAddrByName(t.Context(), set.MasterName).Result()
+				return err == nil && strings.Join(addr, ":") != set.Master.Addr()
+			})
+			set.Master.Restart()
+		},
+	}
+}
+
+// clusterByItself is a Cluster whose nodes notice that a master was killed, and choose its replica.
+func clusterByItself(t *testing.T) fall {
+	c := redistest.StartReplicatedCluster(t, "--cluster-node-timeout", "3000")
+	f := clusterKill(t, c)
+	f.over = func() {
+		c.Servers[0].Kill()
+		c.Replicas[0].Thaw()
+		r := c.Replicas[0].Client()
+		eventually(t, "the replica was chosen", func() bool { return strings.Contains(r.Info(t.Context(), "replication").Val(), "role:master") })
+		c.Servers[0].Restart()
+	}
+	return f
 }
 
 func clusterClient(t *testing.T, c *redistest.Cluster) func() redis.UniversalClient {
@@ -98,7 +143,7 @@ func TestF12_F31_FailoverUnderLoad(t *testing.T) {
 		if c.long && os.Getenv(redistest.Switch) != "all" {
 			continue
 		}
-		for _, wait := range []int{0, 1} {
+		for _, wait := range []int{0, max(c.replicas, 1)} {
 			t.Run(fmt.Sprintf("%s, %d waited for", name, wait), func(t *testing.T) {
 				t.Parallel()
 				underLoad(t, c.start(t), wait, c.lossy)
@@ -132,6 +177,7 @@ func underLoad(t *testing.T, f fall, wait int, lossy bool) {
 			short(c)
 			if wait > 0 {
 				waitingFor(over, c)
+				c.Replicas.Number = wait
 			}
 		}))
 	}

@@ -95,7 +95,7 @@ func watch(t testing.TB, silent time.Duration, master, replica *Server) *Sentine
 	s := &Sentinel{MasterName: "main", Master: master, Replica: replica, silent: silent}
 	user, password := credentials(master.args)
 	host, port, _ := strings.Cut(master.Addr(), ":")
-	s.Sentinel = startSentinel(t, s.MasterName, silent, host, port, user, password)
+	s.Sentinel = startSentinel(t, s.MasterName, silent, host, port, user, password, secure(master.args))
 
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()
@@ -112,7 +112,8 @@ func watch(t testing.TB, silent time.Duration, master, replica *Server) *Sentine
 	return s
 }
 
-func startSentinel(t testing.TB, name string, silent time.Duration, host, port, user, password string) *Server {
+// startSentinel starts a sentinel; with the arguments of TLS it speaks that, to its clients and to the servers.
+func startSentinel(t testing.TB, name string, silent time.Duration, host, port, user, password string, tls []string) *Server {
 	t.Helper()
 	s := newServer(t, nil)
 	conf := filepath.Join(s.dir, "sentinel.conf") // the sentinel rewrites it
@@ -129,10 +130,13 @@ func startSentinel(t testing.TB, name string, silent time.Duration, host, port, 
 	}
 	check(t, os.WriteFile(conf, []byte(strings.Join(lines, "\n")+"\n"), 0o600), "cannot write the sentinel's configuration")
 	s.command = func() []string {
-		return []string{
-			conf, "--sentinel", "--bind", "127.0.0.1", "--port", strconv.Itoa(s.port), "--protected-mode", "no",
-			"--unixsocket", s.SocketPath(), "--dir", s.dir, "--logfile", s.logPath(), "--daemonize", "no",
+		listen := []string{"--port", strconv.Itoa(s.port)}
+		if len(tls) > 0 {
+			listen = slices.Concat([]string{"--port", "0", "--tls-port", strconv.Itoa(s.port)}, tls)
 		}
+		return slices.Concat([]string{conf, "--sentinel", "--bind", "127.0.0.1"}, listen, []string{
+			"--protected-mode", "no", "--unixsocket", s.SocketPath(), "--dir", s.dir, "--logfile", s.logPath(), "--daemonize", "no",
+		})
 	}
 	s.launchOnFreePort()
 	return s
@@ -144,7 +148,7 @@ func (s *Sentinel) More(t testing.TB, n int) {
 	host, port, _ := strings.Cut(s.Master.Addr(), ":")
 	user, password := credentials(s.Master.args)
 	for range n {
-		s.Others = append(s.Others, startSentinel(t, s.MasterName, s.silent, host, port, user, password))
+		s.Others = append(s.Others, startSentinel(t, s.MasterName, s.silent, host, port, user, password, secure(s.Master.args)))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
 	defer cancel()

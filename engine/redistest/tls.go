@@ -71,6 +71,21 @@ func (c *TLS) Args() []string {
 	}
 }
 
+// Inside are Args with which servers speak TLS among themselves, too.
+func (c *TLS) Inside() []string {
+	return append(c.Args(), "--tls-replication", "yes", "--tls-cluster", "yes")
+}
+
+// secure are those of a server's arguments that are about TLS, each with its value.
+func secure(args []string) (tls []string) {
+	for i := 0; i+1 < len(args); i++ {
+		if strings.HasPrefix(args[i], "--tls-") {
+			tls = append(tls, args[i], args[i+1])
+		}
+	}
+	return tls
+}
+
 // Config is a client's: it trusts the authority alone and shows the client's certificate.
 func (c *TLS) Config() *tls.Config {
 	return &tls.Config{RootCAs: c.Pool, Certificates: []tls.Certificate{c.pair}, MinVersion: tls.VersionTLS12}
