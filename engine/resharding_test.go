@@ -120,6 +120,47 @@ func TestASlotThatMoves(t *testing.T) {
 	}
 }
 
+// TestASlotThatMovesForLongCostsNoClaim: for as long as it moves, calls on its assets say so in time, and locks are renewed. Afterwards all
+// goes on. Calls on other assets do not wait.
+func TestASlotThatMovesForLongCostsNoClaim(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartReplicatedCluster(t, "--cluster-node-timeout", "300000")
+	over := client(cluster.Addrs()...)
+	t.Cleanup(func() { _ = over.Close() })
+	e := (&fleet{t, over, "picket"}).host("host-a", short)
+	k, _ := claimed(t, e, "moves", "t")
+	intent := notified(t, e, k, "ops")
+	reshard(t, cluster, e.store.Keys.Lock("moves"), func() {
+		end := time.Now().Add(shortTTL + time.Second)
+		for what, call := range map[string]func() error{
+			"attempt": func() error { _, err := e.Attempt(t.Context(), attempt(e, k.Ticket, intent, "ops", 1)); return err },
+			"failure": func() error {
+				_, err := e.Fail(t.Context(), k.ID, agent, FailureRequest{Step: "notify", Error: "x"})
+				return err
+			},
+		} {
+			err := within(t, 20*time.Second, what, call)
+			wantErr(t, err, store.ErrUnavailable)
+			if err != nil && !strings.Contains(err.Error(), "slot is moving") {
+				t.Errorf("%s says %v", what, err)
+			}
+		}
+		other, _ := claimed(t, e, "stays", "t")
+		advance(t, e, other, store.HighRiskFound)
+		time.Sleep(time.Until(end))
+	})
+	if v, err := e.Heartbeat(t.Context(), k.ID, agent); err != nil || v.Status != Held {
+		t.Errorf("the claim is %+v, %v", v, err)
+	}
+	deliver(t, e, k.Ticket, "ops", outbox.Sent, outbox.Go)
+	if _, err := e.Finish(t.Context(), k.ID, agent, ""); err != nil {
+		t.Error(err)
+	}
+	if s := ticketOf(t, e, k.Ticket); s.State != store.Finished || s.Delivery["ops"].Attempts != 1 {
+		t.Errorf("the ticket is %+v", s)
+	}
+}
+
 // TestAGrantWaitsForReplicasOfItsNode: on a Cluster those of another master say nothing, and a node that moved the slot away is not waited on.
 func TestAGrantWaitsForReplicasOfItsNode(t *testing.T) {
 	t.Parallel()

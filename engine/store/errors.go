@@ -54,6 +54,9 @@ func Unavailable(err error) error {
 		return &UnavailableError{Why: fmt.Sprintf("no answer: %v", err), Silent: true}
 	case strings.Contains(err.Error(), "OOM command not allowed"):
 		return &UnavailableError{Why: "it is out of memory and refuses writes: raise maxmemory", Full: true}
+	case strings.HasPrefix(err.Error(), "TRYAGAIN"):
+		return &UnavailableError{Why: "the asset's slot is moving to another node of the Cluster; try again when it is there (redis-cli --cluster check " +
+			"tells of a move that was broken off): " + err.Error()}
 	}
 	return &UnavailableError{Why: err.Error()}
 }
