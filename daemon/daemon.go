@@ -34,6 +34,7 @@ type Daemon struct {
 	urgent   redis.UniversalClient // for renewals and the ends of claims
 	kept     redis.UniversalClient // for what waits for replicas; nil: nothing does
 	settings *settingsWatch
+	facts    keptFacts
 	asked    time.Time // when Redis was asked first
 	audit    *audit.Recorder
 	run      string        // this run's random id

@@ -36,7 +36,7 @@ func (c Config) Examine(ctx context.Context) (checks []client.Check, server clie
 	warnings, settings := checkSettings(ctx, rdb)
 	unlooked, denied := c.Redis.checkPermissions(ctx, rdb)
 	checks = append(checks, check("layout", eng.Layout(ctx)), check("permissions", denied), check("redis_writes", eng.Probe(ctx)), check("settings", settings))
-	server = c.Redis.facts(ctx, rdb)
+	server, _ = c.Redis.facts(ctx, rdb)
 	if offset, err := eng.ClockOffset(ctx); err == nil {
 		ms := offset.Milliseconds()
 		server.ClockOffsetMS = &ms

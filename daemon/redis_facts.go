@@ -17,17 +17,52 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
-// facts asks Redis how it is set up and how it does, for status and doctor. What does not answer, or is forbidden, is missing.
-func (r RedisConfig) facts(ctx context.Context, rdb redis.UniversalClient) client.RedisStatus {
-	s := client.RedisStatus{Mode: r.Mode, WaitReplicas: r.WaitReplicas, Versions: []string{}, Servers: []client.RedisServer{}, Sentinels: []client.RedisSentinel{}}
+// factsLife is for how long what Redis said is told again, so that pages which look every 3 s do not each ask every master.
+const factsLife = 5 * time.Second
+
+// keptFacts is what Redis said last of how it is set up and how it does. Those who ask at once share one answer.
+type keptFacts struct {
+	mu sync.Mutex // guards what follows
+	at time.Time  // zero: nothing is kept
+	is client.RedisStatus
+}
+
+// get is what is kept, or what ask answers. Only what is whole is kept, so that a server which is away is asked by each who looks.
+func (k *keptFacts) get(ask func() (is client.RedisStatus, whole bool)) client.RedisStatus {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.at.IsZero() && time.Since(k.at) < factsLife {
+		return k.is
+	}
+	is, whole := ask()
+	k.is, k.at = is, time.Time{}
+	if whole {
+		k.at = time.Now()
+	}
+	return is
+}
+
+// forget has the next one ask: Redis was away, and who comes back may be another server.
+func (k *keptFacts) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.at = time.Time{}
+}
+
+// facts asks Redis how it is set up and how it does, for status and doctor. What does not answer, or is forbidden, is missing; whole says
+// that each master answered.
+func (r RedisConfig) facts(ctx context.Context, rdb redis.UniversalClient) (s client.RedisStatus, whole bool) {
+	s = client.RedisStatus{Mode: r.Mode, WaitReplicas: r.WaitReplicas, Versions: []string{}, Servers: []client.RedisServer{}, Sentinels: []client.RedisSentinel{}}
 	var mu sync.Mutex
-	_, _ = eachMaster(ctx, rdb, func(ctx context.Context, c *redis.Client) (string, error) {
+	whole = true
+	_, failed := eachMaster(ctx, rdb, func(ctx context.Context, c *redis.Client) (string, error) {
 		m, version, err := masterFacts(ctx, c)
-		if err != nil {
-			return "", nil //nolint:nilerr // one that does not answer keeps no other from it
-		}
 		mu.Lock()
 		defer mu.Unlock()
+		if err != nil {
+			whole = false
+			return "", nil //nolint:nilerr // one that does not answer keeps no other from it
+		}
 		s.Servers = append(s.Servers, m)
 		if version != "" && !slices.Contains(s.Versions, version) {
 			s.Versions = append(s.Versions, version)
@@ -48,7 +83,7 @@ func (r RedisConfig) facts(ctx context.Context, rdb redis.UniversalClient) clien
 			}
 		}
 	}
-	return s
+	return s, whole && failed == nil
 }
 
 // sum adds the servers up.

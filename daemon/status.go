@@ -95,6 +95,8 @@ func (d *Daemon) Status() client.Status {
 	}
 	if s.Checks[0].OK { // or it would only be waited for once more
 		d.askRedis(&s)
+	} else {
+		d.facts.forget()
 	}
 	return s
 }
@@ -103,7 +105,7 @@ func (d *Daemon) Status() client.Status {
 func (d *Daemon) askRedis(s *client.Status) {
 	ctx, cancel := context.WithTimeout(context.Background(), readyLimit)
 	defer cancel()
-	s.Redis = d.config.Redis.facts(ctx, d.redis)
+	s.Redis = d.facts.get(func() (client.RedisStatus, bool) { return d.config.Redis.facts(ctx, d.redis) })
 	if offset, err := d.engine.ClockOffset(ctx); err == nil {
 		ms := offset.Milliseconds()
 		s.Redis.ClockOffsetMS = &ms
