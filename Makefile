@@ -106,9 +106,10 @@ chaos: ## Freeze and kill daemons, Redis and agents at random for CHAOSTIME (1m)
 	PICKET_CHAOS=$(CHAOSTIME) go test -count=1 -timeout 0 -p 1 -run '^TestG[0-9]+_(Run)?Chaos' -v ./daemon ./daemon/cmd/picket
 
 .PHONY: models
-models: ## Run the models of claim, delivery and sign through every interleaving, and each rule left out (minutes, gigabytes)
+models: ## Run the models of the protocols through every interleaving, and each rule left out (minutes, gigabytes)
 	go run ./proof/models/claim
 	go run ./proof/models/delivery
+	go run ./proof/models/list
 	go run ./proof/models/sign
 
 .PHONY: soak

@@ -72,6 +72,7 @@ var arrows = map[string][]string{
 	"proof/models/claim":     {"proof/models/explore"},
 	"proof/models/delivery":  {"proof/models/explore"},
 	"proof/models/explore":   {},
+	"proof/models/list":      {"proof/models/explore"},
 	"proof/models/sign":      {"proof/models/explore"},
 }
 

@@ -67,10 +67,11 @@ func (e *Engine) Reopen(ctx context.Context, id store.TicketID, by, reason strin
 		if err != nil {
 			return store.Ticket{}, err
 		}
-		if err := e.store.Unmark(ctx, id.Task); err != nil {
+		until, err := e.store.Unmark(ctx, id)
+		if err != nil {
 			return store.Ticket{}, err
 		}
-		w, err := e.store.Reopen(ctx, id, e.nobody(id.Asset, by), seen, reason)
+		w, err := e.store.Reopen(ctx, id, e.nobody(id.Asset, by), seen, until, reason)
 		switch {
 		case err != nil:
 			return store.Ticket{}, err
@@ -78,10 +79,10 @@ func (e *Engine) Reopen(ctx context.Context, id store.TicketID, by, reason strin
 			return store.Ticket{}, fmt.Errorf("%w: there is nothing to reopen", store.ErrTicketNotFound)
 		case w.Code == store.Illegal:
 			return store.Ticket{}, &store.TransitionError{State: w.State(), Wants: "FINISHED or FAILED"}
-		case w.Code == store.Conflict: // another write came between
+		case w.Code == store.Conflict: // another write came between, or this took too long
 			continue
 		}
-		if err := e.store.Unmark(ctx, id.Task); err != nil {
+		if _, err := e.store.Unmark(ctx, id); err != nil {
 			e.log.Warn("a list may pass over a reopened ticket that was reopened late", "asset", id.Asset, "task", id.Task, "error", err)
 		}
 		for _, c := range e.claims.of(id.Asset) {

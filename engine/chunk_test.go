@@ -6,7 +6,10 @@ package engine
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/picketd/picket/engine/store"
 )
@@ -104,6 +107,43 @@ func marks(t *testing.T, s *shared) {
 	look(t, b)
 	if got := chunkOf(t, b, of, []int{1}, []int{2}, nil); got == basis {
 		t.Error("it rests on what Redis had")
+	}
+}
+
+// TestAFailoverAndBackIsSeen: the first master is one again, as the same run of its server, and has what the other one had. What a run has
+// seen of a list before does not hold.
+func TestAFailoverAndBackIsSeen(t *testing.T) {
+	t.Parallel()
+	f, first, second := pair(t)
+	e, of := f.frozen("a"), []store.Asset{"there-and-back"}
+	look(t, e)
+	chunkOf(t, e, of, []int{0}, nil, nil) // the marks have their epoch
+	follow := func(c *redis.Client, host, port string) {
+		t.Helper()
+		if err := c.ReplicaOf(t.Context(), host, port).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, b := first.Client(), second.Client()
+	defer a.Close()
+	defer b.Close()
+	await(t, "the epoch at the replica", func() bool { return b.Exists(t.Context(), e.store.Keys.Marks("t")).Val() == 1 })
+	follow(b, "NO", "ONE")
+	c, _ := claimed(t, e, string(of[0]), "t")
+	if _, err := step(t, e, c, "online", store.AssetOffline, ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Finish(t.Context(), c.ID, agent, "offline"); err != nil {
+		t.Fatal(err)
+	}
+	basis := chunkOf(t, e, of, []int{}, nil, nil)
+	host, port, _ := strings.Cut(second.Addr(), ":")
+	follow(a, host, port)
+	await(t, "the data of the other master", func() bool { return a.Exists(t.Context(), e.store.Keys.Ticket(c.Ticket)).Val() == 0 })
+	follow(a, "NO", "ONE")
+	look(t, e)
+	if got := chunkOf(t, e, of, []int{0}, nil, nil); got == basis || got == "" {
+		t.Errorf("it rests on %q, as before", got)
 	}
 }
 

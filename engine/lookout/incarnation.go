@@ -115,7 +115,7 @@ func (l *Lookout) lookAtStores(ctx context.Context, masters []store.Master) erro
 }
 
 // Standing names the data that Redis has, of all masters: it is another when a master lost its data, was restarted, or was followed by a
-// replica, either of which may have an older state. It is as old as the last look, and empty when nobody can tell.
+// replica, also if it has followed that one again since: each of them may have an older state. It is as old as the last look, and empty when nobody can tell.
 func (l *Lookout) Standing() string {
 	if stands := l.stands.Load(); stands != nil {
 		return *stands

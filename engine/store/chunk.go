@@ -24,9 +24,10 @@ const (
 	marksMost = 1 << 14 // of a task: four of the longest lists. What is beyond is read each time
 	listsMost = 64      // of a task
 
-	// For how long after its marks were taken away a ticket may still be reopened: far longer than the call takes. It is for a daemon
-	// that dies between the two.
-	reopenWithin = 30 * time.Second
+	// For how long after the marks were taken away nothing is marked, and within which part of that the ticket must be reopened: far
+	// longer than the call takes. It is for a daemon that dies between the two, and a reopen that lands when nobody waits for it.
+	unmarkedFor  = 30 * time.Second
+	reopenWithin = unmarkedFor / 2
 )
 
 // Chunk is what is known of some tickets of one task. Its lists are places among those that were asked for.
@@ -130,10 +131,19 @@ func basis(epoch, standing string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Unmark takes a task's marks away: before a ticket of it is reopened, so that none is left if this daemon dies, and after it, so that
-// none rests on what was read before. Errors: ErrUnavailable.
-func (s *Store) Unmark(ctx context.Context, task string) error {
-	return unavailableOrNil(unmarkScript.Run(ctx, s.c.Redis, []string{s.Keys.Marks(task), s.Keys.reopening(task)}, rand.Text(), reopenWithin.Milliseconds()).Err())
+// Unmark takes the marks of a ticket's task away: before it is reopened, so that none is left if this daemon dies, and after it, so that
+// none rests on what was read before. A Reopen after until, by the clock of the ticket's master, comes too late. Errors: ErrUnavailable.
+func (s *Store) Unmark(ctx context.Context, id TicketID) (until time.Time, err error) {
+	master, err := s.scripts.master(ctx, s.Keys.Ticket(id))
+	if err != nil {
+		return until, Unavailable(err)
+	}
+	now, err := master.Time(ctx).Result() // before: so the marks stay away for longer
+	if err != nil {
+		return until, Unavailable(err)
+	}
+	err = unmarkScript.Run(ctx, s.c.Redis, []string{s.Keys.Marks(id.Task), s.Keys.reopening(id.Task)}, rand.Text(), unmarkedFor.Milliseconds()).Err()
+	return now.Add(reopenWithin), unavailableOrNil(err)
 }
 
 // NoteList notes that a list with that digest and so many assets is worked on under a task. Errors: ErrUnavailable.

@@ -43,8 +43,13 @@ func TestAMarkOutlivesNothingThatItRestsOn(t *testing.T) {
 	if err != nil || !before.open {
 		t.Fatalf("%+v, %v", before, err)
 	}
-	if err := s.Unmark(t.Context(), "t"); err != nil {
+	asked := time.Now()
+	until, err := s.Unmark(t.Context(), ID("a", "t"))
+	if err != nil {
 		t.Fatal(err)
+	}
+	if reopenWithin < 2*CallTimeout || until.Before(asked.Add(reopenWithin-time.Millisecond)) || until.After(time.Now().Add(reopenWithin)) {
+		t.Errorf("asked at %s it can be reopened until %s", asked, until)
 	}
 	if mark("f", before.epoch, "{}", 10) != 0 {
 		t.Error("it marks what it read before a ticket was reopened")
@@ -53,7 +58,7 @@ func TestAMarkOutlivesNothingThatItRestsOn(t *testing.T) {
 	if err != nil || meanwhile.open || mark("f", meanwhile.epoch, "{}", 10) != 0 {
 		t.Errorf("while a ticket may be reopened there is %+v, %v", meanwhile, err)
 	}
-	if n := c.PTTL(t.Context(), s.Keys.reopening("t")).Val(); n < 4*CallTimeout || n > reopenWithin {
+	if n := c.PTTL(t.Context(), s.Keys.reopening("t")).Val(); n < 4*CallTimeout || n > unmarkedFor {
 		t.Errorf("nothing is marked for %s", n)
 	}
 	if err := c.Del(t.Context(), s.Keys.reopening("t")).Err(); err != nil {

@@ -5,6 +5,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/outbox"
@@ -18,10 +19,10 @@ var (
 )
 
 // Reopen begins a new run of a ticket that is terminal, or damaged and not in NOTIFYING: Gone, Illegal, Conflict when it is not what was
-// seen any more. by.Token and by.Nonce are for a grant that nobody holds.
-func (s *Store) Reopen(ctx context.Context, id TicketID, by Writer, seen Snapshot, why string) (Written, error) {
+// seen any more, or Unmark was too long ago. by.Token and by.Nonce are for a grant that nobody holds.
+func (s *Store) Reopen(ctx context.Context, id TicketID, by Writer, seen Snapshot, until time.Time, why string) (Written, error) {
 	return s.writeTicket(ctx, reopenScript, id, by, "", audit.Event{Kind: audit.Reopened, Agent: by.Agent, Reason: why},
-		s.c.KeepGrants.Milliseconds(), why, string(flowOf(id.Asset).Initial), seen.Hash["revision"], flag(seen.Damaged()))
+		s.c.KeepGrants.Milliseconds(), why, string(flowOf(id.Asset).Initial), seen.Hash["revision"], flag(seen.Damaged()), until.UnixMilli())
 }
 
 // Resolution is what an administrator says became of channels.

@@ -31,13 +31,15 @@ type Master struct {
 func (m Master) Time(ctx context.Context) (time.Time, error) { return m.client.Time(ctx).Result() }
 
 // Stands is how much of its maxmemory it uses, without one of its host's memory, from 0 to 1 and above, and which run of the server it
-// is; 0 and empty when that cannot be known.
+// is, and since which promotion: one that was a replica meanwhile may have an older state. 0 and empty when that cannot be known.
 func (m Master) Stands(ctx context.Context) (full float64, run string) {
 	info, err := m.client.Info(ctx).Result()
 	if err != nil {
 		return 0, ""
 	}
-	run = infoField(info, "run_id")
+	if run = infoField(info, "run_id"); run != "" {
+		run += " " + infoField(info, "master_replid")
+	}
 	used, most := number(infoField(info, "used_memory")), number(infoField(info, "maxmemory"))
 	if most == 0 {
 		most = number(infoField(info, "total_system_memory"))

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/picketd/picket/engine/redistest"
 )
@@ -71,7 +72,12 @@ func TestEachWriteTellsHowTheTicketStands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Reopen(t.Context(), id, Writer{Nonce: "r", Agent: "1/0"}, seen, "again"); err != nil {
+	// One that comes when lists may be marked again is too late.
+	if w, err := s.Reopen(t.Context(), id, Writer{Nonce: "r", Agent: "1/0"}, seen, time.Now().Add(-time.Second), "again"); err != nil || w.Code != Conflict {
+		t.Fatalf("%v, %v", w.Code, err)
+	}
+	stands(id, "FINISHED run 1 revision 5 failed false risk 0")
+	if _, err := s.Reopen(t.Context(), id, Writer{Nonce: "r", Agent: "1/0"}, seen, time.Now().Add(time.Minute), "again"); err != nil {
 		t.Fatal(err)
 	}
 	stands(id, "INIT run 2 revision 6 failed false risk ?")

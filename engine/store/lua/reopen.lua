@@ -4,10 +4,10 @@
 -- reopen: a ticket that is terminal, or damaged, begins a new run; in NOTIFYING people are being told, and it does not. What was recorded stays in the log; the ids of old intents stay on the ticket, so
 -- that a late one is known to be superseded. If the newest grant is for this ticket, it is replaced by one that nobody holds.
 -- TOKEN is the highest that this daemon has seen, NONCE that of the new grant, and id of the request, LIFE that of a grant, ms, REVISION
--- the ticket's when it was decided, DAMAGED '1' if something of it was missing then.
--- Reply {OK, ticket, from} (a replay without)  {GONE}  {ILLEGAL, ticket}  {CONFLICT, ticket} it has moved on
+-- the ticket's when it was decided, DAMAGED '1' if something of it was missing then. UNTIL is when it is too late, ms.
+-- Reply {OK, ticket, from} (a replay without)  {GONE}  {ILLEGAL, ticket}  {CONFLICT, ticket} it has moved on, or this comes after UNTIL
 
-local LIFE, REASON, INITIAL, REVISION, DAMAGED = unpack(ARGV, 11)
+local LIFE, REASON, INITIAL, REVISION, DAMAGED, UNTIL = unpack(ARGV, 11)
 
 local t = redis.call('HMGET', TICKET, 'state', 'reopen_request', 'run', 'token', 'revision')
 local state, token = t[1], t[4]
@@ -20,7 +20,7 @@ end
 if not terminal(state) and (DAMAGED == '0' or state == NOTIFYING) then
   return answer(ILLEGAL, redis.call('HGETALL', TICKET))
 end
-if t[5] ~= REVISION then
+if t[5] ~= REVISION or tonumber(NOW) > tonumber(UNTIL) then
   return answer(CONFLICT, redis.call('HGETALL', TICKET))
 end
 local g = redis.call('HMGET', GRANT, 'token', 'nonce', 'ticket')
