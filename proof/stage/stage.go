@@ -6,18 +6,25 @@ package stage
 import (
 	"context"
 	"errors"
-	"os/exec"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/picketd/picket/proof/history"
 )
 
-var errNotYet = errors.New("the stage cannot do that yet")
+// private is where sockets, disks and data are: in memory, and the world's own.
+const private = "/run/stage"
 
 // Options say which world is wanted.
 type Options struct {
 	Topology     string // standalone, sentinel or cluster
-	Dir          string // where logs are written, in a folder for each place; it exists
+	Dir          string // where logs are written; it exists
 	Picket       string // the path of the command picket
 	Seed         uint64
 	TTL          time.Duration // of a lock: lock.ttl
@@ -25,7 +32,7 @@ type Options struct {
 	Channels     []Channel
 	WaitReplicas int    // redis.wait_replicas
 	Clocks       bool   // the clocks of the Redis servers can be stepped; needs gcc
-	Config       string // TOML to append to each daemon's configuration; it may not name a table that the stage writes: redis, lock, socket, outbox
+	Config       string // TOML to append to each daemon's configuration: tables that the stage does not write, such as claims and tickets
 }
 
 // Channel is a webhook that each daemon has. Retries are quick: the first after 200 ms, none later than 2 s.
@@ -33,129 +40,182 @@ type Channel struct {
 	Name       string
 	URL        string // HOST in it becomes the name of the daemon's host
 	AtMostOnce bool
-	Timeout    time.Duration
+	Timeout    time.Duration // of one attempt
 }
 
 // Stage is a world that runs.
 type Stage struct {
-	Hosts     []*Host
+	Hosts     []*Host // host-a, host-b, host-c
 	Nodes     []*Node // the servers that hold data
 	Sentinels []*Node
 	Address   string // the harness' own IP address, where receivers listen; all hosts reach it
+	Harness   Place  // is at Address
+
+	options Options
+	log     *history.Log
+	router  *router
+	journal *journal
+	pids    sync.Map // of daemons: int to the host's name
+	stop    sync.Once
+
+	chance   sync.Mutex
+	rng      *rand.Rand // guarded by chance
+	shifting sync.Mutex // is held while roles, slots or data are shifted on purpose
+	dump     dump       // guarded by shifting
 }
 
-// Place is a host or a node: what has a link of its own.
-type Place interface{ link() string }
+// Start makes the world, and returns when everything is ready. An error says what is missing. The process must be inside: see Enter.
+func Start(ctx context.Context, o Options) (*Stage, error) {
+	if os.Getenv(role) != "inside" {
+		return nil, errors.New("there are no namespaces: call Enter first")
+	}
+	s := &Stage{
+		Address: address, Harness: &harness{link{ip: address}}, options: o, log: o.Log.As("stage"),
+		rng: rand.New(rand.NewPCG(o.Seed, 0)),
+	}
+	redis.SetLogger(silence{}) // it would tell of each node that is away
+	if err := s.start(ctx); err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
 
-// Enter re-executes the program as root in PID, mount and network namespaces of its own.
-func Enter() error { return errNotYet }
+type silence struct{}
 
-// Start makes the world, and returns when everything is ready. An error says what is missing.
-func Start(ctx context.Context, o Options) (*Stage, error) { return nil, errNotYet }
+func (silence) Printf(context.Context, string, ...any) {}
 
-// Stop kills everything in the world. It may be called twice.
-func (s *Stage) Stop() {}
+func (s *Stage) start(ctx context.Context) (err error) {
+	o := s.options
+	if err := os.MkdirAll(private, 0o755); err != nil {
+		return err
+	}
+	if s.options.Picket, err = filepath.Abs(o.Picket); err != nil {
+		return err
+	}
+	if s.options.Dir, err = filepath.Abs(o.Dir); err != nil {
+		return err
+	}
+	if s.router, err = newRouter(ctx); err != nil {
+		return err
+	}
+	if s.journal, err = newJournal(o.Log, &s.pids); err != nil {
+		return err
+	}
+	if o.Clocks {
+		if err := compileClock(ctx); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"host-a", "host-b", "host-c"} {
+		h, err := s.newHost(ctx, name)
+		if err != nil {
+			return err
+		}
+		s.Hosts = append(s.Hosts, h)
+	}
+	switch o.Topology {
+	case "standalone":
+		err = s.startStandalone(ctx)
+	case "sentinel":
+		err = s.startSentinel(ctx)
+	case "cluster":
+		err = s.startCluster(ctx)
+	default:
+		err = fmt.Errorf("there is no topology %q", o.Topology)
+	}
+	if err != nil {
+		return err
+	}
+	for _, h := range s.Hosts {
+		if err := h.configure(); err != nil {
+			return err
+		}
+	}
+	return s.startHosts(ctx)
+}
+
+// startHosts starts the daemons that do not run, and waits until all are ready.
+func (s *Stage) startHosts(ctx context.Context) error {
+	failed := make(chan error)
+	for _, h := range s.Hosts {
+		go func() {
+			err := h.Start(ctx)
+			if err == nil {
+				err = h.await(ctx, "/readyz?verbose")
+			}
+			failed <- err
+		}()
+	}
+	var all []error
+	for range s.Hosts {
+		all = append(all, <-failed)
+	}
+	return errors.Join(all...)
+}
+
+// Stop kills everything that Start and the methods started. It may be called twice.
+func (s *Stage) Stop() {
+	s.stop.Do(func() {
+		for _, h := range s.Hosts {
+			h.Kill()
+			h.disk.remove()
+		}
+		for _, n := range s.all() {
+			n.close()
+		}
+		if s.journal != nil {
+			s.journal.close()
+		}
+		if s.router != nil {
+			s.router.remove(context.Background())
+		}
+		_ = os.RemoveAll(private)
+	})
+}
+
+// all are the nodes of both kinds.
+func (s *Stage) all() []*Node { return append(append([]*Node{}, s.Nodes...), s.Sentinels...) }
+
+// Mend ends every fault that the stage can make, and returns when all daemons and servers run and are in step.
+func (s *Stage) Mend(ctx context.Context) error {
+	s.router.healAll()
+	for _, n := range s.all() {
+		n.Thaw()
+		if err := n.Start(ctx); err != nil {
+			return err
+		}
+		if err := s.Slow(n, false); err != nil {
+			return err
+		}
+	}
+	for _, h := range s.Hosts {
+		h.Thaw()
+		if err := errors.Join(s.Slow(h, false), h.MendDisk()); err != nil {
+			return err
+		}
+	}
+	if err := s.awaitRedis(ctx); err != nil {
+		return err
+	}
+	return s.startHosts(ctx)
+}
 
 // Cut drops silently what goes from one place to the other, until heal is called. heal may be called twice.
-func (s *Stage) Cut(from, to Place) (heal func()) { return func() {} }
+func (s *Stage) Cut(from, to Place) (heal func()) { return s.router.drop(from.at(), to.at()) }
 
 // Slow makes a place's link slow in both directions, or as fast as it was.
-func (s *Stage) Slow(p Place, on bool) error { return errNotYet }
+func (s *Stage) Slow(p Place, on bool) error { return s.router.slow(p.at(), on) }
 
-// DropClients closes all connections that clients have to a node, without a word.
-func (s *Stage) DropClients(ctx context.Context, n *Node) error { return errNotYet }
-
-// Failover has a replica, which has all writes, become the master: of a shard that the seed chooses. Nothing is lost.
-func (s *Stage) Failover(ctx context.Context) error { return errNotYet }
-
-// LoseWrites has a replica become the master that lacks what the old master confirmed for some time. It takes that long, and heals all
-// before it returns. detail says what was done.
-func (s *Stage) LoseWrites(ctx context.Context, long time.Duration) (detail string, err error) {
-	return "", errNotYet
+// DropClients closes all connections that clients have to a node.
+func (s *Stage) DropClients(ctx context.Context, n *Node) error {
+	_, err := n.Do(ctx, "CLIENT", "KILL", "TYPE", "normal")
+	return err
 }
 
-// FlushAll empties a shard's master, and with it its replicas.
-func (s *Stage) FlushAll(ctx context.Context) error { return errNotYet }
-
-// Dump remembers the data of a shard, as Restore puts them back later.
-func (s *Stage) Dump(ctx context.Context) error { return errNotYet }
-
-// Restore gives the shard the data of the last Dump. What was written since is lost.
-func (s *Stage) Restore(ctx context.Context) error { return errNotYet }
-
-// Master is the node that serves a shard now; nil when none says so. A standalone server and Sentinel have shard 0 alone, a Cluster 0 to 2.
-func (s *Stage) Master(ctx context.Context, shard int) *Node { return nil }
-
-// Host is a daemon in a network namespace of its own.
-type Host struct {
-	Name   string // host-a, host-b, host-c
-	Socket string // the daemon's
-	Dir    string // its logs
+// draw is a number below n by chance.
+func (s *Stage) draw(n int) int {
+	s.chance.Lock()
+	defer s.chance.Unlock()
+	return s.rng.IntN(n)
 }
-
-func (h *Host) link() string { return h.Name }
-
-// Start starts the daemon, and waits until its socket answers. One that runs is left alone.
-func (h *Host) Start(ctx context.Context) error { return errNotYet }
-
-// Kill ends the daemon with SIGKILL, and waits for its end. One that does not run is left alone.
-func (h *Host) Kill() {}
-
-// Terminate ends the daemon with SIGTERM, and waits for its end.
-func (h *Host) Terminate(ctx context.Context) error { return errNotYet }
-
-// Freeze stops the daemon with SIGSTOP until Thaw.
-func (h *Host) Freeze() {}
-
-// Thaw lets the daemon go on.
-func (h *Host) Thaw() {}
-
-// Running reports whether the daemon's process is there; a frozen one is.
-func (h *Host) Running() bool { return false }
-
-// PID is the daemon's process; 0 when there is none.
-func (h *Host) PID() int { return 0 }
-
-// Command is a program on this host, in its network, with PICKET_SOCKET set. The caller starts it.
-func (h *Host) Command(name string, args ...string) *exec.Cmd { return exec.Command(name, args...) }
-
-// FillDisk fills the file system of the daemon's state, until MendDisk.
-func (h *Host) FillDisk() error { return errNotYet }
-
-// ReadOnlyDisk has the file system of the daemon's state refuse writes, until MendDisk.
-func (h *Host) ReadOnlyDisk() error { return errNotYet }
-
-// MendDisk ends what FillDisk and ReadOnlyDisk did.
-func (h *Host) MendDisk() error { return errNotYet }
-
-// Node is a redis-server or a Sentinel in a network namespace of its own.
-type Node struct {
-	Name string // redis-1, sentinel-1
-	Addr string // host:port
-}
-
-func (n *Node) link() string { return n.Name }
-
-// Start starts the server with the data that it has, and waits until it answers. One that runs is left alone.
-func (n *Node) Start(ctx context.Context) error { return errNotYet }
-
-// Kill ends the server with SIGKILL, and waits for its end.
-func (n *Node) Kill() {}
-
-// Freeze stops the server with SIGSTOP until Thaw.
-func (n *Node) Freeze() {}
-
-// Thaw lets the server go on.
-func (n *Node) Thaw() {}
-
-// Running reports whether the server's process is there; a frozen one is.
-func (n *Node) Running() bool { return false }
-
-// Do sends a command over the harness' own link, which is never cut.
-func (n *Node) Do(ctx context.Context, args ...any) (any, error) { return nil, errNotYet }
-
-// StepClock sets the server's clock that much forward, or back; steps add up. It demands Options.Clocks.
-func (n *Node) StepClock(d time.Duration) error { return errNotYet }
-
-// Master reports whether the node says that it is a master.
-func (n *Node) Master(ctx context.Context) bool { return false }
