@@ -22,7 +22,7 @@ const diskSize = 24 << 20
 type disk struct {
 	dir string
 
-	mu     sync.Mutex
+	access sync.Mutex
 	fixed  []string // what ReadOnlyDisk made immutable
 	filled bool
 }
@@ -44,10 +44,9 @@ func (d *disk) make(ctx context.Context) error {
 func (d *disk) remove() { _ = unix.Unmount(d.dir, unix.MNT_DETACH) }
 
 // FillDisk fills the file system of the daemon's state to its last byte, until MendDisk.
-func (h *Host) FillDisk() error {
-	d := &h.disk
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (d *disk) FillDisk() error {
+	d.access.Lock()
+	defer d.access.Unlock()
 	f, err := os.OpenFile(d.ballast(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -67,10 +66,9 @@ func (h *Host) FillDisk() error {
 
 // ReadOnlyDisk has the file system of the daemon's state refuse every change, also of files that are open, until MendDisk. The error is
 // EPERM: an ext4 that went read-only (EROFS) would need a repair, and with it an end of the daemon.
-func (h *Host) ReadOnlyDisk() error {
-	d := &h.disk
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (d *disk) ReadOnlyDisk() error {
+	d.access.Lock()
+	defer d.access.Unlock()
 	return filepath.WalkDir(d.dir, func(path string, _ fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) { // the daemon took it away just now
 			return nil
@@ -86,10 +84,9 @@ func (h *Host) ReadOnlyDisk() error {
 }
 
 // MendDisk ends what FillDisk and ReadOnlyDisk did.
-func (h *Host) MendDisk() error {
-	d := &h.disk
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (d *disk) MendDisk() error {
+	d.access.Lock()
+	defer d.access.Unlock()
 	for _, path := range d.fixed {
 		if err := immutable(path, false); err != nil {
 			return err

@@ -4,6 +4,7 @@
 package stage
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -80,6 +81,9 @@ func reap() (status int, err error) {
 		if err := unix.Mount(m.source, m.target, m.kind, m.flags, ""); err != nil {
 			return 1, fmt.Errorf("mount on %s: %w", m.target, err)
 		}
+	}
+	if err := prepareNetwork(context.Background()); err != nil {
+		return 1, err
 	}
 	if err := os.Setenv(role, "inside"); err != nil {
 		return 1, err

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,28 +25,26 @@ import (
 // Host is a daemon in a network namespace of its own. Its methods may be called at the same time.
 type Host struct {
 	process
+	disk
 	Name   string // host-a, host-b, host-c
 	Socket string // the daemon's
 	Dir    string // its log and its configuration
 
-	link  *link
-	disk  disk
-	stage *Stage
-	http  *http.Client
+	link   *link
+	picket string // the path of the command
+	log    *history.Log
+	pids   *sync.Map // of daemons: int to the host's name
+	http   *http.Client
 }
 
 func (h *Host) at() *link { return h.link }
 
-// newHost makes the host, with an empty disk, and starts nothing.
-func (s *Stage) newHost(ctx context.Context, name string) (*Host, error) {
-	l, err := s.router.add(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	home := filepath.Join(private, name)
+// newHost makes a host, with an empty disk, and starts nothing. The log and the PIDs of daemons are for all hosts.
+func newHost(ctx context.Context, l *link, o Options, log *history.Log, pids *sync.Map) (*Host, error) {
+	home := filepath.Join(private, l.name)
 	h := &Host{
-		Name: name, Socket: filepath.Join(home, "picket.sock"), Dir: filepath.Join(s.options.Dir, name),
-		link: l, disk: disk{dir: filepath.Join(home, "state")}, stage: s,
+		Name: l.name, Socket: filepath.Join(home, "picket.sock"), Dir: filepath.Join(o.Dir, l.name),
+		link: l, disk: disk{dir: filepath.Join(home, "state")}, picket: o.Picket, log: log, pids: pids,
 	}
 	h.http = &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -59,18 +58,16 @@ func (s *Stage) newHost(ctx context.Context, name string) (*Host, error) {
 	return h, h.disk.make(ctx)
 }
 
-// configure writes the daemon's configuration.
-func (h *Host) configure() error {
-	o, b := h.stage.options, &strings.Builder{}
+// configure writes the daemon's configuration. The nodes are those that it is told of.
+func (h *Host) configure(o Options, nodes []*Node) error {
+	b := &strings.Builder{}
 	fmt.Fprintf(b, "host = %q\nstate_dir = %q\n[socket]\npath = %q\ngroup = \"root\"\n", h.Name, h.disk.dir, h.Socket)
 	fmt.Fprintf(b, "[redis]\nmode = %q\n", o.Topology)
-	reached := h.stage.Nodes
 	if o.Topology == "sentinel" {
-		reached = h.stage.Sentinels
 		fmt.Fprintf(b, "master = %q\n", masterName)
 	}
 	var addrs []string
-	for _, n := range reached {
+	for _, n := range nodes {
 		addrs = append(addrs, fmt.Sprintf("%q", n.Addr))
 	}
 	fmt.Fprintf(b, "addrs = [%s]\nwait_replicas = %d\n[lock]\nttl = %q\n", strings.Join(addrs, ", "), o.WaitReplicas, o.TTL)
@@ -91,7 +88,7 @@ func (h *Host) Start(ctx context.Context) error {
 	if h.Running() {
 		return nil
 	}
-	cmd := inside(h.link, h.stage.options.Picket, "daemon", "--config", h.configuration())
+	cmd := inside(h.link, h.picket, "daemon", "--config", h.configuration())
 	err := h.start(cmd, filepath.Join(h.Dir, "log"), h.begun, h.ended)
 	if err != nil {
 		return err
@@ -100,12 +97,12 @@ func (h *Host) Start(ctx context.Context) error {
 }
 
 func (h *Host) begun(pid int) {
-	h.stage.pids.Store(pid, h.Name)
-	h.stage.log.Write(history.Record{Process: &history.Process{PID: pid, Host: h.Name, Kind: "daemon"}})
+	h.pids.Store(pid, h.Name)
+	h.log.Write(history.Record{Process: &history.Process{PID: pid, Host: h.Name, Kind: "daemon"}})
 }
 
 func (h *Host) ended(pid int, how string) {
-	h.stage.log.Write(history.Record{Process: &history.Process{PID: pid, Host: h.Name, Kind: "daemon", End: true, Detail: how}})
+	h.log.Write(history.Record{Process: &history.Process{PID: pid, Host: h.Name, Kind: "daemon", End: true, Detail: how}})
 }
 
 // await waits until the daemon answers a probe with 200. A daemon that ends meanwhile is an error, with the end of its log.
@@ -162,10 +159,4 @@ func (h *Host) Command(name string, args ...string) *exec.Cmd {
 	cmd := inside(h.link, name, args...)
 	cmd.Env = append(os.Environ(), "PICKET_SOCKET="+h.Socket)
 	return cmd
-}
-
-// tail is the end of a log.
-func tail(path string) string {
-	all, _ := os.ReadFile(path)
-	return strings.TrimSpace(string(all[max(0, len(all)-2000):]))
 }

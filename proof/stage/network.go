@@ -16,10 +16,10 @@ import (
 
 // The harness is a router: each place has a link to it, 10.77.N.0/30, on which the harness is .1 and the place .2. What goes from one
 // place to another passes the router's rules, where a cut drops it.
-const (
-	network = "10.77"
-	address = network + ".0.1" // the harness' own, on loopback: no cut of a link is about it
-)
+const network = "10.77"
+
+// Address is the harness' own IP address, where receivers listen. All hosts reach it, from Enter's return on.
+const Address = network + ".0.1"
 
 // firstCut is the preference of the first rule of a cut. It is before localRule, so that a cut holds for the harness, too.
 const (
@@ -40,9 +40,12 @@ type link struct {
 // Place is a host, a node, or the harness.
 type Place interface{ at() *link }
 
-type harness struct{ link link }
+// Harness is where receivers listen.
+var Harness Place = harness{}
 
-func (h *harness) at() *link { return &h.link }
+type harness struct{}
+
+func (harness) at() *link { return &link{ip: Address} }
 
 // router makes links, and cuts them.
 type router struct {
@@ -59,14 +62,14 @@ func (c cut) rule(verb string, preference int) []string {
 	return []string{"rule", verb, "pref", fmt.Sprint(preference), "from", c.from, "to", c.to, "blackhole"}
 }
 
-// newRouter prepares the harness' network namespace.
-func newRouter(ctx context.Context) (*router, error) {
+// prepareNetwork makes a new network namespace a router with the harness' address.
+func prepareNetwork(ctx context.Context) error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
-		return nil, err
+		return err
 	}
-	return &router{cuts: map[int]cut{}}, batch(ctx, nil,
+	return batch(ctx, nil,
 		"link set lo up",
-		"addr replace "+address+"/32 dev lo",
+		"addr add "+Address+"/32 dev lo",
 		fmt.Sprint("rule add pref ", localRule, " lookup local"),
 		"rule del pref 0",
 	)
@@ -103,7 +106,6 @@ func (r *router) remove(ctx context.Context) {
 		_ = run(ctx, "ip", "netns", "del", l.name)
 		_ = run(ctx, "ip", "link", "del", l.device) // the kernel does it by itself, later
 	}
-	_ = batch(ctx, nil, "rule add pref 0 lookup local", fmt.Sprint("rule del pref ", localRule))
 }
 
 // drop cuts one direction, until heal.
@@ -157,24 +159,4 @@ func batch(ctx context.Context, in *link, lines ...string) error {
 	cmd := exec.CommandContext(ctx, "ip", append(args, "-batch", "-")...)
 	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n"))
 	return output(cmd)
-}
-
-// run runs a command, and tells in its error what the command said.
-func run(ctx context.Context, name string, args ...string) error {
-	return output(exec.CommandContext(ctx, name, args...))
-}
-
-func output(cmd *exec.Cmd) error {
-	said, err := cmd.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, strings.TrimSpace(string(said)))
-	}
-	return nil
-}
-
-// must is for what ends or begins a fault: a history whose faults are other than it says proves nothing.
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
 }

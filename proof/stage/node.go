@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -22,13 +23,12 @@ type Node struct {
 	Name string // redis-1, sentinel-1
 	Addr string // host:port
 
-	link   *link
-	dir    string // its data, in memory
-	log    string
-	kind   []string // after the name of its configuration: --sentinel, or nothing
-	env    []string
-	clock  *clock // nil without Options.Clocks
-	client *redis.Client
+	link  *link
+	dir   string // its data, in memory
+	log   string
+	kind  []string // after the name of its configuration: --sentinel, or nothing
+	clock *clock   // nil without Options.Clocks
+	still *sync.RWMutex
 }
 
 func (n *Node) at() *link { return n.link }
@@ -51,21 +51,12 @@ repl-ping-replica-period 1
 repl-timeout 10
 `
 
-// newNode makes a node and its configuration, and starts nothing.
-func (s *Stage) newNode(ctx context.Context, name string, port int, lines ...string) (*Node, error) {
-	l, err := s.router.add(ctx, name)
-	if err != nil {
-		return nil, err
-	}
+// newNode makes a node and its configuration, and starts nothing. still is held for writing while no node may be disturbed.
+func newNode(l *link, port int, logs string, still *sync.RWMutex, lines ...string) (*Node, error) {
 	n := &Node{
-		Name: name, Addr: fmt.Sprintf("%s:%d", l.ip, port), link: l,
-		dir: filepath.Join(private, name), log: filepath.Join(s.options.Dir, name+".log"),
+		Name: l.name, Addr: fmt.Sprintf("%s:%d", l.ip, port), link: l, still: still,
+		dir: filepath.Join(private, l.name), log: filepath.Join(logs, l.name+".log"),
 	}
-	n.client = redis.NewClient(&redis.Options{
-		Addr: n.Addr, Protocol: 2, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, DisableIdentity: true, PoolSize: 2,
-		DialTimeout: doLimit, ReadTimeout: doLimit,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})
 	lines = append([]string{
 		fmt.Sprint("port ", port), "bind 0.0.0.0", "protected-mode no", "dir " + n.dir, `logfile ""`, "daemonize no",
 	}, lines...)
@@ -73,19 +64,6 @@ func (s *Stage) newNode(ctx context.Context, name string, port int, lines ...str
 		return nil, err
 	}
 	return n, os.WriteFile(n.conf(), []byte(strings.Join(lines, "\n")+"\n"), 0o600)
-}
-
-// newRedis makes a node that holds data.
-func (s *Stage) newRedis(ctx context.Context, number int, lines ...string) (*Node, error) {
-	n, err := s.newNode(ctx, fmt.Sprint("redis-", number), redisPort, append(lines, everyRedis)...)
-	if err == nil && s.options.Clocks {
-		n.clock, err = newClock(filepath.Join(n.dir, "clock"))
-		n.env = n.clock.env()
-	}
-	if err == nil {
-		s.Nodes = append(s.Nodes, n)
-	}
-	return n, err
 }
 
 // conf is the configuration, which servers rewrite when their roles change.
@@ -99,7 +77,9 @@ func (n *Node) Start(ctx context.Context) error {
 		return nil
 	}
 	cmd := inside(n.link, "redis-server", append([]string{n.conf()}, n.kind...)...)
-	cmd.Env = append(os.Environ(), n.env...)
+	if n.clock != nil {
+		cmd.Env = append(os.Environ(), n.clock.env()...)
+	}
 	if err := n.start(cmd, n.log, func(int) {}, func(int, string) {}); err != nil {
 		return err
 	}
@@ -107,6 +87,20 @@ func (n *Node) Start(ctx context.Context) error {
 		_, err := n.Do(ctx, "PING")
 		return err == nil
 	})
+}
+
+// Kill ends the server with SIGKILL, and waits for its end. One that does not run is left alone.
+func (n *Node) Kill() {
+	n.still.RLock()
+	defer n.still.RUnlock()
+	n.process.Kill()
+}
+
+// Freeze stops the server with SIGSTOP, until Thaw.
+func (n *Node) Freeze() {
+	n.still.RLock()
+	defer n.still.RUnlock()
+	n.process.Freeze()
 }
 
 // await waits until the node's state is as wanted. A node that ends meanwhile is an error, with the end of its log.
@@ -127,13 +121,22 @@ func (n *Node) await(ctx context.Context, what string, holds func() bool) error 
 const doLimit = 2 * time.Second
 
 // Do sends a command over the harness' own link, which is never cut, and waits 2 s at most for its reply.
-func (n *Node) Do(ctx context.Context, args ...any) (any, error) {
-	return n.client.Do(ctx, args...).Result()
+func (n *Node) Do(ctx context.Context, args ...any) (any, error) { return n.ask(ctx, args...).Result() }
+
+// ask sends a command over a connection of its own: a pool would remember for a second that the node was away.
+func (n *Node) ask(ctx context.Context, args ...any) *redis.Cmd {
+	client := redis.NewClient(&redis.Options{
+		Addr: n.Addr, Protocol: 2, MaxRetries: -1, DialerRetries: 1, ContextTimeoutEnabled: true, DisableIdentity: true, PoolSize: 1,
+		DialTimeout: doLimit, ReadTimeout: doLimit,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+	defer client.Close()
+	return client.Do(ctx, args...)
 }
 
 // info is a field of INFO, or of CLUSTER INFO; empty when the node does not answer.
 func (n *Node) info(ctx context.Context, field string, command ...any) string {
-	text, err := n.client.Do(ctx, command...).Text()
+	text, err := n.ask(ctx, command...).Text()
 	if err != nil {
 		return ""
 	}
@@ -165,9 +168,14 @@ func (n *Node) StepClock(d time.Duration) error {
 }
 
 func (n *Node) close() {
-	n.Kill()
-	_ = n.client.Close()
+	n.process.Kill()
 	if n.clock != nil {
 		n.clock.close()
 	}
+}
+
+// dropClients closes all connections that clients have.
+func (n *Node) dropClients(ctx context.Context) error {
+	_, err := n.Do(ctx, "CLIENT", "KILL", "TYPE", "normal")
+	return err
 }

@@ -8,8 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -93,5 +93,8 @@ func inside(l *link, name string, args ...string) *exec.Cmd {
 	return exec.Command("nsenter", append([]string{"--net=/run/netns/" + l.name, "--", name}, args...)...)
 }
 
-// pollEvery is how long is waited between two looks at something that is about to be ready.
-const pollEvery = 20 * time.Millisecond
+// tail is the end of a log.
+func tail(path string) string {
+	all, _ := os.ReadFile(path)
+	return strings.TrimSpace(string(all[max(0, len(all)-2000):]))
+}

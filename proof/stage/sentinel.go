@@ -6,58 +6,72 @@ package stage
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // masterName is how the Sentinels call the master.
 const masterName = "main"
 
-// sentinelLines are the Sentinels' configuration. A master is given up after 1.5 s.
+// sentinelLines are the Sentinels' configuration.
 const sentinelLines = `
 sentinel monitor main %s %d 2
-sentinel down-after-milliseconds main 1500
+sentinel down-after-milliseconds main %d
 sentinel failover-timeout main 5000
 sentinel parallel-syncs main 2
 `
 
-// startSentinel starts a master, two replicas and three Sentinels.
-func (s *Stage) startSentinel(ctx context.Context) error {
-	master := ""
+// sentinel is a master, two replicas and three Sentinels.
+type sentinel struct {
+	site
+	nodes, sentinels []*Node
+}
+
+func (t *sentinel) start(ctx context.Context) error {
+	first := ""
 	for i := range 3 {
 		lines := []string{"min-replicas-to-write 1", "min-replicas-max-lag 10"} // as docs/redis.md has it
 		if i > 0 {
-			lines = append(lines, fmt.Sprint("replicaof ", master, " ", redisPort))
+			lines = append(lines, fmt.Sprint("replicaof ", first, " ", redisPort))
 		}
-		n, err := s.newRedis(ctx, i+1, lines...)
+		n, err := t.redis(ctx, i+1, lines...)
 		if err != nil {
 			return err
 		}
-		master = s.Nodes[0].link.ip
+		t.nodes = append(t.nodes, n)
+		first = t.nodes[0].link.ip
 		if err := n.Start(ctx); err != nil {
 			return err
 		}
 	}
+	lines := fmt.Sprintf(sentinelLines, first, redisPort, t.options.Patience.Milliseconds())
 	for i := range 3 {
-		n, err := s.newNode(ctx, fmt.Sprint("sentinel-", i+1), sentinelPort, fmt.Sprintf(sentinelLines, master, redisPort))
+		n, err := t.node(ctx, fmt.Sprint("sentinel-", i+1), sentinelPort, lines)
 		if err != nil {
 			return err
 		}
 		n.kind = []string{"--sentinel"}
-		s.Sentinels = append(s.Sentinels, n)
+		t.sentinels = append(t.sentinels, n)
 		if err := n.Start(ctx); err != nil {
 			return err
 		}
 	}
-	return s.awaitRedis(ctx)
+	return nil
 }
 
-// told is whom a Sentinel calls the master; nil when it does not answer.
-func (s *Stage) told(ctx context.Context, sentinel *Node) *Node {
-	addr, err := sentinel.client.Do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterName).StringSlice()
+func (t *sentinel) told() []*Node { return t.sentinels }
+
+func (t *sentinel) shards() [][]*Node { return [][]*Node{t.nodes} }
+
+func (t *sentinel) everything() []*Node { return slices.Concat(t.nodes, t.sentinels) }
+
+// says is whom a Sentinel calls the master; nil when it does not answer.
+func (t *sentinel) says(ctx context.Context, sentinel *Node) *Node {
+	addr, err := sentinel.ask(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterName).StringSlice()
 	if err != nil {
 		return nil
 	}
-	for _, n := range s.Nodes {
+	for _, n := range t.nodes {
 		if n.Addr == strings.Join(addr, ":") {
 			return n
 		}
@@ -65,31 +79,31 @@ func (s *Stage) told(ctx context.Context, sentinel *Node) *Node {
 	return nil
 }
 
-// sentinelMaster is whom most Sentinels call the master, if it says so, too.
-func (s *Stage) sentinelMaster(ctx context.Context) *Node {
+// master is whom most Sentinels call the master, if it says so, too.
+func (t *sentinel) master(ctx context.Context, _ int) *Node {
 	votes := map[*Node]int{}
-	for _, sentinel := range s.Sentinels {
-		n := s.told(ctx, sentinel)
+	for _, sentinel := range t.sentinels {
+		n := t.says(ctx, sentinel)
 		votes[n]++
-		if n != nil && votes[n] > len(s.Sentinels)/2 && n.Master(ctx) {
+		if n != nil && votes[n] > len(t.sentinels)/2 && n.Master(ctx) {
 			return n
 		}
 	}
 	return nil
 }
 
-func (s *Stage) sentinelSettled(ctx context.Context) bool {
-	master := s.sentinelMaster(ctx)
-	if master == nil || master.info(ctx, "connected_slaves", "INFO", "replication") != fmt.Sprint(len(s.Nodes)-1) {
+func (t *sentinel) settled(ctx context.Context) bool {
+	master := t.master(ctx, 0)
+	if master == nil || master.info(ctx, "connected_slaves", "INFO", "replication") != fmt.Sprint(len(t.nodes)-1) {
 		return false
 	}
-	for _, n := range s.Nodes {
+	for _, n := range t.nodes {
 		if n != master && !n.inStep(ctx) {
 			return false
 		}
 	}
-	for _, sentinel := range s.Sentinels {
-		if s.told(ctx, sentinel) != master || !sees(ctx, sentinel, len(s.Nodes)-1, len(s.Sentinels)-1) {
+	for _, sentinel := range t.sentinels {
+		if t.says(ctx, sentinel) != master || !sees(ctx, sentinel, len(t.nodes)-1, len(t.sentinels)-1) {
 			return false
 		}
 	}
@@ -98,7 +112,7 @@ func (s *Stage) sentinelSettled(ctx context.Context) bool {
 
 // sees reports whether a Sentinel knows the master as well, and all the others.
 func sees(ctx context.Context, sentinel *Node, replicas, sentinels int) bool {
-	words, err := sentinel.client.Do(ctx, "SENTINEL", "MASTER", masterName).StringSlice()
+	words, err := sentinel.ask(ctx, "SENTINEL", "MASTER", masterName).StringSlice()
 	if err != nil {
 		return false
 	}

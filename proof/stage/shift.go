@@ -9,26 +9,63 @@ import (
 	"time"
 )
 
-type dump struct{}
-
-// Failover has a replica, which has all writes, become the master: of a shard that the seed chooses. Nothing is lost.
+// Failover has a replica that has all writes become the master, of a shard that the seed chooses. Nothing is lost. While it goes on, no
+// node can be killed, frozen or cut off from another: those calls wait. An error: it did not come about, because of other faults.
 func (s *Stage) Failover(ctx context.Context) error {
-	return errors.New("the stage cannot do that yet")
+	s.shifting.Lock()
+	defer s.shifting.Unlock()
+	s.still.Lock()
+	defer s.still.Unlock()
+	shard := s.draw(s.Shards())
+	master := s.Master(ctx, shard)
+	if master == nil {
+		return errNoMaster
+	}
+	return s.redis.failover(ctx, shard, master)
 }
 
-// LoseWrites has a replica become the master that lacks what the old master confirmed for some time. It takes that long, and heals all
-// before it returns. detail says what was done.
-func (s *Stage) LoseWrites(ctx context.Context, long time.Duration) (detail string, err error) {
-	return "", errors.New("the stage cannot do that yet")
+// MoveSlot moves a slot that has keys from one master of a Cluster to another, chosen by the seed. For so long it is between both.
+// While it goes on, no node can be killed, frozen or cut off from another: those calls wait. A move that fails half-way is ended by
+// the next call, or by Mend.
+func (s *Stage) MoveSlot(ctx context.Context, long time.Duration) error {
+	c, is := s.redis.(*cluster)
+	if !is {
+		return errors.New("only a Cluster has slots")
+	}
+	s.shifting.Lock()
+	defer s.shifting.Unlock()
+	s.still.Lock()
+	defer s.still.Unlock()
+	return c.moveSlot(ctx, long)
 }
 
-// FlushAll empties a shard's master, and with it its replicas.
-func (s *Stage) FlushAll(ctx context.Context) error {
-	return errors.New("the stage cannot do that yet")
+// Mend ends every fault that the stage can make, and returns when all daemons and servers run and are in step.
+func (s *Stage) Mend(ctx context.Context) error {
+	s.shifting.Lock()
+	defer s.shifting.Unlock()
+	s.router.healAll()
+	for _, n := range s.redis.everything() {
+		n.Thaw()
+		if err := n.Start(ctx); err != nil {
+			return err
+		}
+		if err := s.Slow(n, false); err != nil {
+			return err
+		}
+	}
+	for _, h := range s.Hosts {
+		h.Thaw()
+		if err := errors.Join(s.Slow(h, false), h.MendDisk()); err != nil {
+			return err
+		}
+	}
+	if c, is := s.redis.(*cluster); is {
+		if err := await(ctx, "the slot stays half-way", func() bool { return c.endMove(ctx) == nil }); err != nil {
+			return err
+		}
+	}
+	if err := s.awaitRedis(ctx); err != nil {
+		return err
+	}
+	return s.startHosts(ctx)
 }
-
-// Dump remembers the data of a shard, as Restore puts them back later.
-func (s *Stage) Dump(ctx context.Context) error { return errors.New("the stage cannot do that yet") }
-
-// Restore gives the shard the data of the last Dump. What was written since is lost.
-func (s *Stage) Restore(ctx context.Context) error { return errors.New("the stage cannot do that yet") }

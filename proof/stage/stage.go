@@ -10,58 +10,33 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/picketd/picket/proof/history"
 )
 
-// private is where sockets, disks and data are: in memory, and the world's own.
-const private = "/run/stage"
-
-// Options say which world is wanted.
-type Options struct {
-	Topology     string // standalone, sentinel or cluster
-	Dir          string // where logs are written; it exists
-	Picket       string // the path of the command picket
-	Seed         uint64
-	TTL          time.Duration // of a lock: lock.ttl
-	Log          *history.Log  // gets the records of the audit, and of daemons that begin and end
-	Channels     []Channel
-	WaitReplicas int    // redis.wait_replicas
-	Clocks       bool   // the clocks of the Redis servers can be stepped; needs gcc
-	Config       string // TOML to append to each daemon's configuration: tables that the stage does not write, such as claims and tickets
-}
-
-// Channel is a webhook that each daemon has. Retries are quick: the first after 200 ms, none later than 2 s.
-type Channel struct {
-	Name       string
-	URL        string // HOST in it becomes the name of the daemon's host
-	AtMostOnce bool
-	Timeout    time.Duration // of one attempt
-}
-
 // Stage is a world that runs.
 type Stage struct {
 	Hosts     []*Host // host-a, host-b, host-c
 	Nodes     []*Node // the servers that hold data
 	Sentinels []*Node
-	Address   string // the harness' own IP address, where receivers listen; all hosts reach it
-	Harness   Place  // is at Address
 
 	options Options
 	log     *history.Log
 	router  *router
+	redis   topology
 	journal *journal
 	pids    sync.Map // of daemons: int to the host's name
 	stop    sync.Once
 
 	chance   sync.Mutex
-	rng      *rand.Rand // guarded by chance
-	shifting sync.Mutex // is held while roles, slots or data are shifted on purpose
-	dump     dump       // guarded by shifting
+	rng      *rand.Rand   // guarded by chance
+	shifting sync.Mutex   // is held while roles, slots or data are shifted on purpose
+	dumped   int          // the shard that was; -1: none; guarded by shifting
+	still    sync.RWMutex // is held for writing while no node may be disturbed
 }
 
 // Start makes the world, and returns when everything is ready. An error says what is missing. The process must be inside: see Enter.
@@ -70,8 +45,8 @@ func Start(ctx context.Context, o Options) (*Stage, error) {
 		return nil, errors.New("there are no namespaces: call Enter first")
 	}
 	s := &Stage{
-		Address: address, Harness: &harness{link{ip: address}}, options: o, log: o.Log.As("stage"),
-		rng: rand.New(rand.NewPCG(o.Seed, 0)),
+		options: o, log: o.Log.As("stage"), router: &router{cuts: map[int]cut{}},
+		rng: rand.New(rand.NewPCG(o.Seed, 0)), dumped: -1,
 	}
 	redis.SetLogger(silence{}) // it would tell of each node that is away
 	if err := s.start(ctx); err != nil {
@@ -96,11 +71,11 @@ func (s *Stage) start(ctx context.Context) (err error) {
 	if s.options.Dir, err = filepath.Abs(o.Dir); err != nil {
 		return err
 	}
-	if s.router, err = newRouter(ctx); err != nil {
-		return err
-	}
 	if s.journal, err = newJournal(o.Log, &s.pids); err != nil {
 		return err
+	}
+	if o.Patience == 0 {
+		s.options.Patience = defaultPatience
 	}
 	if o.Clocks {
 		if err := compileClock(ctx); err != nil {
@@ -108,32 +83,56 @@ func (s *Stage) start(ctx context.Context) (err error) {
 		}
 	}
 	for _, name := range []string{"host-a", "host-b", "host-c"} {
-		h, err := s.newHost(ctx, name)
+		l, err := s.router.add(ctx, name)
+		if err != nil {
+			return err
+		}
+		h, err := newHost(ctx, l, s.options, s.log, &s.pids)
 		if err != nil {
 			return err
 		}
 		s.Hosts = append(s.Hosts, h)
 	}
-	switch o.Topology {
-	case "standalone":
-		err = s.startStandalone(ctx)
-	case "sentinel":
-		err = s.startSentinel(ctx)
-	case "cluster":
-		err = s.startCluster(ctx)
-	default:
-		err = fmt.Errorf("there is no topology %q", o.Topology)
-	}
-	if err != nil {
+	if err := s.startRedis(ctx); err != nil {
 		return err
 	}
 	for _, h := range s.Hosts {
-		if err := h.configure(); err != nil {
+		if err := h.configure(s.options, s.redis.told()); err != nil {
 			return err
 		}
 	}
 	return s.startHosts(ctx)
 }
+
+func (s *Stage) startRedis(ctx context.Context) error {
+	at := site{s.options, s.router, &s.still, s.draw}
+	switch s.options.Topology {
+	case "standalone":
+		s.redis = &standalone{site: at}
+	case "sentinel":
+		s.redis = &sentinel{site: at}
+	case "cluster":
+		s.redis = &cluster{site: at}
+	default:
+		return fmt.Errorf("there is no topology %q", s.options.Topology)
+	}
+	if err := s.redis.start(ctx); err != nil {
+		return err
+	}
+	s.Nodes = slices.Concat(s.redis.shards()...)
+	s.Sentinels = slices.DeleteFunc(slices.Clone(s.redis.everything()), func(n *Node) bool { return slices.Contains(s.Nodes, n) })
+	return s.awaitRedis(ctx)
+}
+
+func (s *Stage) awaitRedis(ctx context.Context) error {
+	return await(ctx, "Redis is not settled", func() bool { return s.redis.settled(ctx) })
+}
+
+// Shards is how many masters there are when all is well.
+func (s *Stage) Shards() int { return len(s.redis.shards()) }
+
+// Master is the node that serves a shard now, as most know it; nil when none does.
+func (s *Stage) Master(ctx context.Context, shard int) *Node { return s.redis.master(ctx, shard) }
 
 // startHosts starts the daemons that do not run, and waits until all are ready.
 func (s *Stage) startHosts(ctx context.Context) error {
@@ -161,56 +160,36 @@ func (s *Stage) Stop() {
 			h.Kill()
 			h.disk.remove()
 		}
-		for _, n := range s.all() {
-			n.close()
+		if s.redis != nil {
+			for _, n := range s.redis.everything() {
+				n.close()
+			}
 		}
 		if s.journal != nil {
 			s.journal.close()
 		}
-		if s.router != nil {
-			s.router.remove(context.Background())
-		}
+		s.router.remove(context.Background())
 		_ = os.RemoveAll(private)
 	})
 }
 
-// all are the nodes of both kinds.
-func (s *Stage) all() []*Node { return append(append([]*Node{}, s.Nodes...), s.Sentinels...) }
-
-// Mend ends every fault that the stage can make, and returns when all daemons and servers run and are in step.
-func (s *Stage) Mend(ctx context.Context) error {
-	s.router.healAll()
-	for _, n := range s.all() {
-		n.Thaw()
-		if err := n.Start(ctx); err != nil {
-			return err
-		}
-		if err := s.Slow(n, false); err != nil {
-			return err
-		}
-	}
-	for _, h := range s.Hosts {
-		h.Thaw()
-		if err := errors.Join(s.Slow(h, false), h.MendDisk()); err != nil {
-			return err
-		}
-	}
-	if err := s.awaitRedis(ctx); err != nil {
-		return err
-	}
-	return s.startHosts(ctx)
-}
-
 // Cut drops silently what goes from one place to the other, until heal is called. heal may be called twice.
-func (s *Stage) Cut(from, to Place) (heal func()) { return s.router.drop(from.at(), to.at()) }
+func (s *Stage) Cut(from, to Place) (heal func()) {
+	_, a := from.(*Node)
+	_, b := to.(*Node)
+	if a && b {
+		s.still.RLock()
+		defer s.still.RUnlock()
+	}
+	return s.router.drop(from.at(), to.at())
+}
 
 // Slow makes a place's link slow in both directions, or as fast as it was.
 func (s *Stage) Slow(p Place, on bool) error { return s.router.slow(p.at(), on) }
 
 // DropClients closes all connections that clients have to a node.
 func (s *Stage) DropClients(ctx context.Context, n *Node) error {
-	_, err := n.Do(ctx, "CLIENT", "KILL", "TYPE", "normal")
-	return err
+	return n.dropClients(ctx)
 }
 
 // draw is a number below n by chance.

@@ -60,7 +60,7 @@ func setup(t *testing.T, topology string) (s *Stage, path string) {
 	begin := time.Now()
 	s, err = Start(ctx, Options{
 		Topology: topology, Dir: dir, Picket: picket, Seed: 7, TTL: 5 * time.Second, Log: log, Clocks: true,
-		Channels: []Channel{{Name: "ops", URL: "http://" + address + ":1/HOST", Timeout: time.Second}},
+		Channels: []Channel{{Name: "ops", URL: "http://" + Address + ":1/HOST", Timeout: time.Second}},
 	})
 	if err != nil {
 		t.Fatal(err)
