@@ -73,6 +73,10 @@ func sentinelOfTwo(t *testing.T) fall {
 	second := redistest.StartReplica(t, set.Master)
 	sentinel := redis.NewSentinelClient(set.Sentinel.Options())
 	t.Cleanup(func() { _ = sentinel.Close() })
+	eventually(t, "the sentinel knows both", func() bool {
+		known, err := sentinel.Replicas(t.Context(), set.MasterName).Result()
+		return err == nil && len(known) == 2
+	})
 	return fall{
 		connect: func() redis.UniversalClient { return sentinelClient(t, set) },
 		cut: func() {

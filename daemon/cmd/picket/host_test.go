@@ -52,6 +52,11 @@ func (o *output) String() string {
 
 // startHost starts a daemon and waits until it is ready. The prefix is that of all its keys; the channels are TOML.
 func startHost(name, redisSocket, prefix, channels string) (*host, error) {
+	return startHostBy(name, fmt.Sprintf("addrs = [\"unix://%s\"], prefix = %q", redisSocket, prefix), channels)
+}
+
+// startHostBy is startHost with what the table redis says, in TOML.
+func startHostBy(name, redis, channels string) (*host, error) {
 	dir, err := os.MkdirTemp("", "picket-host-") // short, because a socket's path must be
 	if err != nil {
 		return nil, err
@@ -63,10 +68,10 @@ host = %q
 state_dir = %q
 admin_group = ""
 socket = { path = %q, mode = "0600", group = "" }
-redis = { addrs = ["unix://%s"], prefix = %q }
+redis = { %s }
 lock = { ttl = %q }
 outbox = { retry_first = "100ms" }
-%s`, name, filepath.Join(dir, "state"), h.socket, redisSocket, prefix, hostTTL, channels)
+%s`, name, filepath.Join(dir, "state"), h.socket, redis, hostTTL, channels)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
