@@ -90,3 +90,30 @@ func TestF31_AGrantThatAReplicaLacksIsAnsweredToNobody(t *testing.T) {
 		t.Errorf("the newest claim that was answered is a's, and it cannot write: %v", err)
 	}
 }
+
+// TestF31_OneOfTwoReplicasMayLackWhatTheOtherHas: a grant that one of them has is answered, and is lost when the other takes over. Where
+// both are waited for it is answered to nobody.
+func TestF31_OneOfTwoReplicasMayLackWhatTheOtherHas(t *testing.T) {
+	t.Parallel()
+	f, set := behindSentinel(t)
+	second := redistest.StartReplica(t, set.Master)
+	waits := func(replicas int) func(*Config) {
+		return func(c *Config) {
+			waitingFor(f.client, c)
+			c.Replicas.Number = replicas
+		}
+	}
+	one, both := f.frozen("host-1", waits(1)), f.frozen("host-2", waits(2))
+	k := granted(t, both, "early", "t")
+	if err := both.Release(t.Context(), k.ID, agent); err != nil {
+		t.Fatal(err)
+	}
+	set.Detach()
+	lost := granted(t, one, "lost", "t")
+	_, err := both.Claim(t.Context(), ask("refused", "t"))
+	wantErr(t, err, store.ErrReplicasMissing)
+	second.Kill()
+	loseMaster(t, f, set)
+	_, err = step(t, one, lost, "online", store.AssetOnline, "")
+	wantErr(t, err, ErrStaleToken)
+}
