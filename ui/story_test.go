@@ -32,7 +32,8 @@ var picket = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	build := exec.Command("go", "build", "-o", dir, "github.com/picketd/picket/daemon/cmd/picket")
+	build := exec.Command("go", "build", "-trimpath", "-o", dir, "github.com/picketd/picket/daemon/cmd/picket")
+	build.Env = append(build.Environ(), "CGO_ENABLED=0") // as packages are made, so that nothing is compiled twice
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("cannot build: %w: %s", err, out)
 	}

@@ -26,8 +26,9 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(bin)
-		build := exec.Command("go", "build", "-o", bin+"/", "./daemon/cmd/picket", "./daemon/cmd/picket-demo", "./examples/agent-go")
+		build := exec.Command("go", "build", "-trimpath", "-o", bin+"/", "./daemon/cmd/picket", "./daemon/cmd/picket-demo", "./examples/agent-go")
 		build.Dir = "../../.."
+		build.Env = append(build.Environ(), "CGO_ENABLED=0") // as packages are made, so that nothing is compiled twice
 		if out, err := build.CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "cannot build: %v\n%s", err, out)
 			return 1

@@ -27,7 +27,9 @@ import (
 func buildAgent(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "agent-go")
-	if out, err := exec.Command("go", "build", "-o", path, "../../../examples/agent-go").CombinedOutput(); err != nil {
+	build := exec.Command("go", "build", "-trimpath", "-o", path, "../../../examples/agent-go")
+	build.Env = append(build.Environ(), "CGO_ENABLED=0") // as packages are made, so that nothing is compiled twice
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("cannot build the agent: %v\n%s", err, out)
 	}
 	return path
