@@ -24,8 +24,15 @@ func (s stat) over() bool { return s.state == 'Z' || s.state == 'X' }
 // statOf reads a process' state. ok is false when it is gone.
 func statOf(pid int) (s stat, ok bool) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return stat{}, false
+	}
+	return parseStat(pid, b)
+}
+
+func parseStat(pid int, b []byte) (s stat, ok bool) {
 	from, to := bytes.IndexByte(b, '('), bytes.LastIndexByte(b, ')') // a name may have brackets and blanks of its own
-	if err != nil || from < 0 || to < from {
+	if from < 0 || to < from {
 		return stat{}, false
 	}
 	fields := bytes.Fields(b[to+1:]) // PID (NAME) STATE PARENT GROUP …

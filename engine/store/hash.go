@@ -147,6 +147,9 @@ func (h Hash) Ticket(id TicketID, records Records) (Ticket, error) {
 			t.Delivery[rest] = d
 		}
 	}
+	if h["high_risk"] != "" && t.HighRisk == nil {
+		lost = append(lost, "whether the risk is high")
+	}
 	if v := h["failure"]; v != "" {
 		t.Failure = &Failure{}
 		if err := json.Unmarshal([]byte(v), t.Failure); err != nil {

@@ -114,10 +114,13 @@ type logged struct {
 func decodeEvents(elements []string) (events []logged) {
 	for _, element := range elements {
 		if last := len(events) - 1; strings.HasPrefix(element, factsBegin) && last >= 0 {
-			if e := &events[last]; e.Event.Event == "notifying" && e.content == "" {
+			switch e := &events[last]; {
+			case e.Event.Event == "notifying" && e.content == "":
 				e.content = element
-			} else {
+			case json.Valid([]byte(element)):
 				e.Facts = json.RawMessage(element)
+			default: // Redis has damaged it: no answer could hold it, and its record is missing
+				e.Facts = nil
 			}
 			continue
 		}

@@ -68,7 +68,7 @@ func decodeRecord(field, value string, elements []string, facts bool) (r Record,
 		return r, !facts || int64(len(e.content)+len(e.Facts)) == size
 	}
 	r.Step = Step{State: e.To, Summary: e.summary, Token: e.Token, Host: e.Host, At: e.At, Facts: e.Facts}
-	return r, e.Event.Event == "step" && recordOf+e.Step == field && (!facts || size == 0 || int64(len(e.Facts)) == size)
+	return r, e.Event.Event == "step" && recordOf+e.Step == field && e.Facts != nil && (!facts || size == 0 || int64(len(e.Facts)) == size)
 }
 
 // sizeOf is how many bytes of facts a record has.
@@ -93,7 +93,7 @@ func recordFields() []string {
 // outlives reports whether a log of so many elements is too short for what the hash says stands in it.
 func (h Hash) outlives(log int64) bool {
 	for field, value := range h {
-		if _, last := span(field, value, true); strings.HasPrefix(field, recordOf) && last >= log {
+		if first, last := span(field, value, true); strings.HasPrefix(field, recordOf) && max(first, last) >= log {
 			return true
 		}
 	}

@@ -106,11 +106,11 @@ func (a standing) answer() (Hash, Stand) {
 	return h, is
 }
 
-// risk is the ticket's field high_risk.
+// risk is the ticket's field high_risk. What is neither 0 nor 1 is damaged, and says nothing: least of all that the risk is not high.
 func risk(field string) *bool {
-	if field == "" {
+	high := field == "1"
+	if !high && field != "0" {
 		return nil
 	}
-	high := field == "1"
 	return &high
 }

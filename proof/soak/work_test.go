@@ -149,7 +149,7 @@ func (w *work) String() string {
 	for _, kind := range slices.Sorted(maps.Keys(w.done)) {
 		part := fmt.Sprintf("%s %d", kind, w.done[kind])
 		if w.failed[kind] > 0 {
-			part += fmt.Sprintf(" (%d failed)", w.failed[kind])
+			part += fmt.Sprintf(" (%d failed: %v)", w.failed[kind], w.first[kind])
 		}
 		parts = append(parts, part)
 	}
@@ -223,8 +223,10 @@ func (w *work) flow(d *daemon, n int) error {
 		if _, err := d.client.Step(w.ctx, id, online); err != nil {
 			return err
 		}
-		_, err := d.client.Fail(w.ctx, id, client.FailureRequest{Step: client.StepVuln, Error: "it does not answer", Final: true})
-		return err
+		if _, err := d.client.Fail(w.ctx, id, client.FailureRequest{Step: client.StepVuln, Error: "it does not answer", Final: true}); err != nil {
+			return err
+		}
+		return d.client.Release(w.ctx, id)
 	}
 	if err := w.atRisk(d, id, online); err != nil {
 		return err
