@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // fuzz holds what is true of any input: no panic; an error and no findings, or findings that are whole; and of a JSON
@@ -111,6 +112,26 @@ func FuzzEPSS(f *testing.F) {
 		for _, r := range e.rows {
 			if !(r.score >= 0 && r.score <= 1) {
 				t.Fatalf("not a score: %v", r.score)
+			}
+		}
+	})
+}
+
+// FuzzKEV: a catalogue that is taken has a date that is no day to come, and as many CVEs as it says or fewer.
+func FuzzKEV(f *testing.F) {
+	f.Add([]byte(`{"title":"KEV","dateReleased":"2025-08-25T17:04:19.0000Z","count":1,"vulnerabilities":[{"cveID":"CVE-2021-44228","vendorProject":"Apache"}]}`))
+	f.Add([]byte(`{"count":2,"vulnerabilities":[{"cveID":"cve-2021-44228"},{"cveID":"CVE-2021-44228"}],"dateReleased":"2025-08-25T17:04:19Z"}`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		k := KEV{cves: map[string]struct{}{}}
+		if k.read(bytes.NewReader(in)) != nil {
+			return
+		}
+		if len(k.cves) == 0 || k.date.IsZero() || k.date.After(time.Now().Add(48*time.Hour)) {
+			t.Fatalf("%d CVEs of %s", len(k.cves), k.date)
+		}
+		for cve := range k.cves {
+			if cveIn(cve) != cve || !k.Has(cve) {
+				t.Fatalf("no CVE: %q", cve)
 			}
 		}
 	})
