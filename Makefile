@@ -14,7 +14,8 @@ DIST ?= dist
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 FUZZTIME ?= 10s
 CHAOSTIME ?= 1m
-SOAKTIME ?= 2m
+SOAKTIME ?= 30m
+HOSTILETIME ?= 2m
 BENCH_ASSETS ?= 30000
 BENCH_TICKETS ?= 100000
 SCALE_DAEMONS ?= 5,50,500,1000
@@ -122,8 +123,9 @@ models: ## Run the models of the protocols through every interleaving, and each 
 	go run ./proof/models/sign
 
 .PHONY: soak
-soak: ## Have one user do to the daemon whatever it can for SOAKTIME (2m) beside another, who must notice nothing; needs root
-	PICKET_SOAK=$(SOAKTIME) go test -count=1 -timeout 0 -run '^TestSoak$$' -v ./daemon
+soak: ## Do steady work for SOAKTIME (30m), after which nothing may have grown; see that leaks are seen; be hostile for HOSTILETIME (2m), as root
+	PICKET_SOAK=$(SOAKTIME) go test -count=1 -timeout 0 -v ./proof/soak
+	PICKET_SOAK=$(HOSTILETIME) go test -count=1 -timeout 0 -run '^TestSoak$$' -v ./daemon
 
 .PHONY: pictures
 pictures: ## Take the pictures in docs/img anew; needs chromium

@@ -42,7 +42,7 @@ func length(t *testing.T) time.Duration {
 // soak runs the work on three daemons of this build for so long, and returns the table of what was measured and which series grow.
 func soak(t *testing.T, lasts time.Duration, changes ...change) (table string, grown []string) {
 	t.Helper()
-	rounds, life := 4, max(10*time.Second, lasts/15)
+	rounds, life := 4, max(20*time.Second, lasts/15)
 	if lasts >= 10*time.Minute {
 		rounds = 8
 	}

@@ -156,17 +156,15 @@ func (w *work) String() string {
 	return fmt.Sprintf("%s, notifications %d", strings.Join(parts, ", "), w.receiver.count())
 }
 
-// stop ends all work, and demands that there was some of each kind, and that hardly any of it failed.
+// stop ends all work, and demands that there was some of each kind, and that hardly any of it failed: a report may be about a ticket
+// that runs out while it is read.
 func (w *work) stop(t *testing.T) {
 	t.Helper()
 	w.cancel()
 	w.wait.Wait()
 	for kind, n := range w.done {
-		if w.failed[kind]*50 > n {
+		if w.failed[kind]*20 > n {
 			t.Errorf("%s: %d of %d failed, the first with: %v", kind, w.failed[kind], n, w.first[kind])
-		}
-		if n == w.failed[kind] {
-			t.Errorf("%s was done not once", kind)
 		}
 	}
 	if w.receiver.count() == 0 {
@@ -291,11 +289,13 @@ func (w *work) takeOver(d, other *daemon, n int) error {
 
 // runList goes through a list with a report, and reads that.
 func (w *work) runList(d *daemon, n int) error {
+	ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
+	defer cancel()
 	task := fmt.Sprintf("list-%s-%d", d.name, n)
-	if err := d.run(w.ctx, "run", "--config", w.config, "--assets", w.list, "--task", task, "--report", "nightly-"+d.name, "--max-hold", "10s"); err != nil {
+	if err := d.run(ctx, "run", "--config", w.config, "--assets", w.list, "--task", task, "--report", "nightly-"+d.name, "--max-hold", "10s", "--give-up", "10s"); err != nil {
 		return err
 	}
-	return d.run(w.ctx, "report", "nightly-"+d.name, "--html")
+	return d.run(ctx, "report", "nightly-"+d.name, "--html")
 }
 
 // read asks the daemon for one thing or another, and for what it must refuse.
