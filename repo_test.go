@@ -74,7 +74,7 @@ var arrows = map[string][]string{
 	"proof/models/explore":   {},
 	"proof/models/list":      {"proof/models/explore"},
 	"proof/models/sign":      {"proof/models/explore"},
-	"proof/soak":             {},
+	"proof/soak":             {"sockapi/client"},
 }
 
 // onlyIn says where a library may be imported, so that what it is good for stays behind one door. Tests are free.
