@@ -11,9 +11,9 @@ import (
 
 // FuzzLines: whatever a log holds, what is taken from it are records with a number and a time, that can be verified and told.
 func FuzzLines(f *testing.F) {
-	f.Add([]byte(`{"PICKET_TIME":"2026-12-01T06:17:28.04Z","PICKET_SEQ":"112","PICKET_EVENT":"finished","PICKET_RUN":"R","PICKET_ASSET":"web-01","PICKET_TOKEN":"7","PICKET_AGENT_PID":"1","PICKET_AGENT_UID":"0"}`+"\n"+
-		`{"PICKET_TIME":"2026-12-01T06:17:29Z","PICKET_SEQ":"114","PICKET_EVENT":"dropped","PICKET_RUN":"R","_UID":"0"}`+"\n"))
-	f.Add([]byte(`{"PICKET_EVENT":[112,0,255],"PICKET_SEQ":["1",null],"PICKET_TIME":null}`+"\nnot a record\n"))
+	f.Add([]byte(`{"PICKET_TIME":"2026-12-01T06:17:28.04Z","PICKET_SEQ":"112","PICKET_EVENT":"finished","PICKET_RUN":"R","PICKET_ASSET":"web-01","PICKET_TOKEN":"7","PICKET_AGENT_PID":"1","PICKET_AGENT_UID":"0"}` + "\n" +
+		`{"PICKET_TIME":"2026-12-01T06:17:29Z","PICKET_SEQ":"114","PICKET_EVENT":"dropped","PICKET_RUN":"R","_UID":"0"}` + "\n"))
+	f.Add([]byte(`{"PICKET_EVENT":[112,0,255],"PICKET_SEQ":["1",null],"PICKET_TIME":null}` + "\nnot a record\n"))
 	f.Fuzz(func(t *testing.T, log []byte) {
 		told := 0
 		r := NewReader(func(error) { told++ })
