@@ -21,7 +21,7 @@ const (
 )
 
 const (
-	short    = 16 * time.Second
+	short    = 14 * time.Second
 	giveBack = 33 * time.Second // in the first third of it a daemon gives memory back: two of its looks, and the time to do it
 )
 
