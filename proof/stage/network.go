@@ -64,8 +64,14 @@ func (c cut) rule(verb string, preference int) []string {
 
 // prepareNetwork makes a new network namespace a router with the harness' address.
 func prepareNetwork(ctx context.Context) error {
-	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
-		return err
+	for setting, value := range map[string]string{
+		"ip_forward":             "1",
+		"conf/all/rp_filter":     "0", // else a cut of the replies drops the requests, too: no route leads back
+		"conf/default/rp_filter": "0",
+	} {
+		if err := os.WriteFile("/proc/sys/net/ipv4/"+setting, []byte(value), 0); err != nil {
+			return err
+		}
 	}
 	return batch(ctx, nil,
 		"link set lo up",

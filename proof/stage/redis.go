@@ -17,7 +17,7 @@ type topology interface {
 	start(ctx context.Context) error
 	told() []*Node       // whose addresses daemons are given
 	shards() [][]*Node   // in an order that stays
-	everything() []*Node // all nodes, and Sentinels
+	everything() []*Node // the servers that hold data, then the Sentinels
 
 	// master is the node that serves a shard now, as most know it; nil when none does.
 	master(ctx context.Context, shard int) *Node

@@ -6,7 +6,6 @@ package stage
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -15,17 +14,12 @@ func (t *cluster) moveSlot(ctx context.Context, long time.Duration) error {
 	if t.moving != nil {
 		return t.endMove(ctx)
 	}
-	m := &move{from: t.draw(clusterShards)}
-	m.to = (m.from + 1 + t.draw(clusterShards-1)) % clusterShards
-	from, to, err := t.ends(ctx, m)
+	m, err := t.choose(ctx)
 	if err != nil {
 		return err
 	}
-	key, err := from.node.ask(ctx, "RANDOMKEY").Text()
+	from, to, err := t.ends(ctx, m)
 	if err != nil {
-		return fmt.Errorf("%s has no key: %w", from.node.Name, err)
-	}
-	if m.slot, err = from.node.ask(ctx, "CLUSTER", "KEYSLOT", key).Int64(); err != nil {
 		return err
 	}
 	t.moving = m
@@ -34,6 +28,25 @@ func (t *cluster) moveSlot(ctx context.Context, long time.Duration) error {
 	}
 	time.Sleep(long)
 	return t.endMove(ctx)
+}
+
+// choose chooses a slot of a key.
+func (t *cluster) choose(ctx context.Context) (*move, error) {
+	err := errNoMaster
+	for first, i := t.draw(clusterShards), 0; i < clusterShards; i++ {
+		m := &move{from: (first + i) % clusterShards}
+		m.to = (m.from + 1 + t.draw(clusterShards-1)) % clusterShards
+		master := t.master(ctx, m.from)
+		if master == nil {
+			continue
+		}
+		var key string
+		if key, err = master.ask(ctx, "RANDOMKEY").Text(); err == nil {
+			m.slot, err = master.ask(ctx, "CLUSTER", "KEYSLOT", key).Int64()
+			return m, err
+		}
+	}
+	return nil, err
 }
 
 // end is a master that a slot moves from or to.

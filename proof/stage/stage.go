@@ -119,8 +119,8 @@ func (s *Stage) startRedis(ctx context.Context) error {
 	if err := s.redis.start(ctx); err != nil {
 		return err
 	}
-	s.Nodes = slices.Concat(s.redis.shards()...)
-	s.Sentinels = slices.DeleteFunc(slices.Clone(s.redis.everything()), func(n *Node) bool { return slices.Contains(s.Nodes, n) })
+	all, servers := s.redis.everything(), len(slices.Concat(s.redis.shards()...))
+	s.Nodes, s.Sentinels = all[:servers], all[servers:]
 	return s.awaitRedis(ctx)
 }
 
