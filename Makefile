@@ -121,6 +121,7 @@ models: ## Run the models of the protocols through every interleaving, and each 
 	go run ./proof/models/delivery
 	go run ./proof/models/list
 	go run ./proof/models/sign
+	go run ./proof/models/takeover
 
 .PHONY: soak
 soak: ## Do steady work for SOAKTIME (30m), after which nothing may have grown; see that leaks are seen; be hostile for HOSTILETIME (2m), as root

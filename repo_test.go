@@ -75,6 +75,7 @@ var arrows = map[string][]string{
 	"proof/models/list":      {"proof/models/explore"},
 	"proof/models/sign":      {"proof/models/explore"},
 	"proof/soak":             {"sockapi/client"},
+	"proof/models/takeover":  {"proof/models/explore"},
 }
 
 // onlyIn says where a library may be imported, so that what it is good for stays behind one door. Tests are free.

@@ -76,3 +76,29 @@ func TestG9_AnOwnerWithoutRoomGivesTheTicketUp(t *testing.T) {
 	b := f.hurried("host-b")
 	eventually(t, "one with room has it", func() bool { return has(b, c.Ticket, in) })
 }
+
+// TestG9_AnOfferThatIsSeenHalfMadeStands: another daemon looks through the offers after the hint was put, and before the ownership.
+func TestG9_AnOfferThatIsSeenHalfMadeStands(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	a, b := f.frozen("host-a"), f.frozen("host-b")
+	c, _ := claimed(t, a, "half", "t")
+	in := notified(t, a, c, "ops")
+	if err := a.store.AddHint(t.Context(), store.Offered, c.Ticket); err != nil {
+		t.Fatal(err)
+	}
+	look := func() {
+		t.Helper()
+		if err := b.courier.LookAfter(t.Context(), store.Silent{ID: store.Offered}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look()
+	if owned, err := a.store.Own(t.Context(), c.Ticket, in, a.config.Outbox.ID(), store.Offered, "offered"); err != nil || !owned {
+		t.Fatalf("%v, %v", owned, err)
+	}
+	look()
+	if !has(b, c.Ticket, in) || ticketOf(t, b, c.Ticket).Owner != b.config.Outbox.ID() || hinted(t, b, store.Offered, c.Ticket) {
+		t.Errorf("the offer is %+v", ticketOf(t, b, c.Ticket))
+	}
+}

@@ -80,8 +80,8 @@ func (c *Courier) inherit(ctx context.Context, id store.TicketID, gone string, h
 		return false, err
 	}
 	switch {
-	case s.State() != store.Notifying && time.Since(hint.At()) < lateWrite:
-		return false, nil // a NOTIFYING write of the dead may land yet
+	case (s.State() != store.Notifying || s.Owner() != gone) && time.Since(hint.At()) < lateWrite:
+		return false, nil // the write may land yet for which the hint was put: NOTIFYING, or the ownership
 	case s.State() != store.Notifying || s.Owner() != gone:
 		return true, c.store.DropHint(ctx, gone, hint)
 	}
