@@ -30,7 +30,8 @@ func (m *model) effect(r register, o *op) []register {
 		}
 		return []register{after}
 	}
-	if code != o.code || code == "" && replayed != o.replayed || o.at != "" && o.at != r.state {
+	// A call of which Redis was asked twice, because its first answer was lost, may say of itself that it was recorded before.
+	if code != o.code || replayed && !o.replayed || o.at != "" && o.at != r.state {
 		return nil
 	}
 	return []register{after}

@@ -85,7 +85,10 @@ func (s *story) between(asset string, token int64) (from, to int64) {
 	return from, to
 }
 
-// unseen: is the ticket claimed only by those whose calls are not in the history, such as picket run?
-func unseen(ops []*op) bool {
-	return !slices.ContainsFunc(ops, func(o *op) bool { return o.kind == toClaim && !o.other && (o.call != nil || o.begin > 0) })
+// unseen: is the ticket claimed by those whose claims are not in the history? Those of picket run never are. Those of picket exec are known
+// by their commands, and, where Redis kept all data, by the tickets' histories.
+func (s *story) unseen(ops []*op) bool {
+	claimed := func(o *op) bool { return o.kind == toClaim && !o.other && (o.call != nil || o.begin > 0) }
+	lossy := slices.ContainsFunc(s.faults, func(f *fault) bool { return f.loses })
+	return !slices.ContainsFunc(ops, claimed) || lossy && slices.ContainsFunc(ops, func(o *op) bool { return o.kind == toClaim && o.call == nil })
 }

@@ -38,9 +38,6 @@ func (s *story) held(refused *call, h *holder) (last *grant) {
 func (c *checker) outlived(refused *call, g *grant) {
 	ttl := c.setup.TTLMS * int64(time.Millisecond)
 	look := func(what string, end int64) {
-		if end == never || refused.sent <= end {
-			return
-		}
 		limit := end + int64(stall)
 		if over := c.faults.over(g.host, end-3*ttl, refused.sent); over > end-3*ttl {
 			if over == never {
@@ -62,8 +59,8 @@ func (c *checker) outlived(refused *call, g *grant) {
 	if g.claimed != nil && g.hold > 0 {
 		look("its cap was reached", g.came+g.hold*int64(time.Millisecond)+margin)
 	}
-	if g.heartbeat > 0 {
-		look("its heartbeat ran out", c.signed(g)+g.heartbeat*int64(time.Millisecond)+margin)
+	if signed := c.signed(g); g.heartbeat > 0 && signed != never {
+		look("its heartbeat ran out", signed+g.heartbeat*int64(time.Millisecond)+margin)
 	}
 }
 

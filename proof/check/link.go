@@ -86,7 +86,7 @@ func (s *story) commands() map[int]*grant {
 			exec := begun[p.Host]
 			g := &grant{
 				host: p.Host, asset: n.asset, task: p.Task, token: p.Token, n: p.n, sent: exec.at, came: p.at,
-				holder: exec.PID, pid: exec.PID,
+				holder: exec.PID, pid: exec.PID, command: p.PID,
 			}
 			s.grants, known[n], byPID[p.PID] = append(s.grants, g), g, g
 		}

@@ -26,7 +26,7 @@ func (c *checker) registers() {
 	c.report.Counts["tickets"] = len(tickets)
 	for _, ticket := range slices.Sorted(maps.Keys(tickets)) {
 		ops := c.ops(ticket)
-		if unseen(ops) {
+		if c.unseen(ops) {
 			c.report.Counts["registers of which no write is seen"]++
 			continue
 		}

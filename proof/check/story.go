@@ -79,6 +79,7 @@ type grant struct {
 	sent, came            int64 // when it was first asked for, and told
 	calls                 []*call
 	holder, pid           int   // the process that has it; the one that is watched, 0: none
+	command               int   // what picket exec runs under it; 0: no command
 	heartbeat, hold       int64 // ms; 0: none
 }
 

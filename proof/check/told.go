@@ -65,7 +65,7 @@ func (c *checker) commandsEnd() {
 			own := c.grantOf(canonical(p.Asset), p.Token)
 			told[p.PID] = true
 			switch {
-			case own == nil:
+			case own == nil || c.letGo(own) < g.came:
 			case c.faults.lost(own.sent, p.at):
 				c.excuse("G8: Redis lost data")
 			case c.faults.stepped(own.sent, p.at):
@@ -81,6 +81,22 @@ func (c *checker) commandsEnd() {
 			break
 		}
 	}
+}
+
+// letGo is when a command ended its claim itself, or ended, so that picket exec did.
+func (s *story) letGo(g *grant) int64 {
+	at := int64(never)
+	for _, c := range g.calls {
+		if (c.kind == toRelease || c.kind == toFinish || c.in.Finish) && (c.ok() || c.unknown()) {
+			at = min(at, c.sent)
+		}
+	}
+	for _, p := range s.processes {
+		if p.PID == g.command && p.Kind == "command" && p.End {
+			at = min(at, p.at)
+		}
+	}
+	return at
 }
 
 func (s *story) grantOf(asset string, token int64) *grant {
