@@ -98,7 +98,7 @@ func decide(r register, o *op) []register {
 		return []register{r}
 	}
 	if r.told == "" || r.state != notifying && r.state != failed {
-		return only(r, r.lost) // it is about what an outbox keeps of what Redis lost
+		return only(r, r.lost > 0) // it is about what an outbox keeps of what Redis lost
 	}
 	if o.kind == toRetry {
 		r.state, r.failed, r.count = notifying, "", 0

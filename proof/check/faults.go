@@ -46,6 +46,16 @@ func (all faults) lost(from, to int64) bool {
 	return slices.ContainsFunc(all, func(f *fault) bool { return f.loses && f.within(from, to) })
 }
 
+// kept is from when on Redis has kept what it confirmed; 0: always.
+func (all faults) kept() (from int64) {
+	for _, f := range all {
+		if f.loses {
+			from = max(from, f.end)
+		}
+	}
+	return from
+}
+
 // stepped: was the clock of a Redis set in this time?
 func (all faults) stepped(from, to int64) bool {
 	return slices.ContainsFunc(all, func(f *fault) bool { return f.steps && f.within(from, to) })

@@ -5,22 +5,25 @@ package check
 
 import (
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
-// recalled are the histories of tickets as they were read last.
+// recalled are the histories of tickets as they were read last; of one that is gone, that it is.
 func (s *story) recalled() map[string]*call {
 	all := map[string]*call{}
 	for _, c := range s.calls {
-		if c.kind == toHistory && c.ok() {
+		if c.kind == toHistory && (c.ok() || c.code == "TICKET_NOT_FOUND") {
 			all[c.ticket()] = c
 		}
 	}
 	return all
 }
 
-// hidden adds the grants that no answer told of: those of picket exec, and those that came of a claim whose answer was lost. Of the second
-// nobody knows more than that they may be; but where Redis kept all data, the tickets' histories name each one. (G12)
+// hidden adds the grants that no answer told of: those of picket exec, and those that came of a claim whose answer was lost. The tickets'
+// histories name each of these that came after the last loss of data, and the audit each one, unless its daemon was killed or got no
+// answer either. (G12)
 func (b *builder) hidden() {
 	asset, _, _ := strings.Cut(b.ticket, "/")
 	for _, g := range b.byAsset[asset] {
@@ -28,28 +31,64 @@ func (b *builder) hidden() {
 			b.add(&op{kind: toClaim, begin: g.sent, end: g.came, token: g.token, other: g.ticket() != b.ticket})
 		}
 	}
-	if slices.ContainsFunc(b.faults, func(f *fault) bool { return f.loses }) || !b.complete(asset) {
+	kept := b.faults.kept() // from then on
+	if kept == never || !b.complete(asset) {
 		return
 	}
-	b.all = slices.DeleteFunc(b.all, func(o *op) bool { return o.kind == toClaim && o.token == unsaid })
-	for ticket, c := range b.histories {
-		if c.asset != asset {
-			continue
+	b.all = slices.DeleteFunc(b.all, func(o *op) bool {
+		if o.kind != toClaim || o.token != unsaid {
+			return false
 		}
-		for _, e := range c.out.Events {
-			if e.Event == "claimed" && !slices.ContainsFunc(b.byAsset[asset], func(g *grant) bool { return g.token == e.Token }) {
-				o := &op{kind: toClaim, begin: b.asked(ticket, e.Host), token: e.Token, other: ticket != b.ticket}
-				_, o.end = b.between(asset, e.Token)
-				b.add(o)
-			}
-		}
+		o.end = kept
+		return o.begin >= kept || !b.unaudited(o.call)
+	})
+	for token, n := range b.named(asset) {
+		o := &op{kind: toClaim, begin: n.from, end: b.passed(asset, token, kept), token: token, other: n.ticket != b.ticket, maybe: kept > 0}
+		o.end = max(o.begin, o.end)
+		b.add(o)
 	}
 	for _, o := range b.all {
 		if o.maybe && slices.Contains([]string{toStep, toFail, toNotify, toFinish}, o.kind) {
-			_, o.end = b.between(asset, o.token)
-			o.end = max(o.end, o.begin)
+			o.end = max(b.passed(asset, o.token, kept), o.begin)
 		}
 	}
+}
+
+// named is a grant that is told of by no answer.
+type named struct {
+	ticket string
+	from   int64 // since when it may have been
+}
+
+// named are the grants of an asset that only a history or the audit names, by their tokens.
+func (s *story) named(asset string) map[int64]named {
+	all := map[int64]named{}
+	note := func(ticket, host string, token int64) {
+		if !slices.ContainsFunc(s.byAsset[asset], func(g *grant) bool { return g.token == token }) {
+			all[token] = named{ticket, s.asked(ticket, host)}
+		}
+	}
+	for ticket, c := range s.histories {
+		for _, e := range c.out.Events {
+			if c.asset == asset && e.Event == "claimed" {
+				note(ticket, e.Host, e.Token)
+			}
+		}
+	}
+	for _, a := range s.audits {
+		if f := a.Fields; f["PICKET_EVENT"] == "claimed" && f["PICKET_ASSET"] == asset {
+			token, _ := strconv.ParseInt(f["PICKET_TOKEN"], 10, 64)
+			note(f["PICKET_TICKET"], a.Host, token)
+		}
+	}
+	return all
+}
+
+// unaudited: may a claim that got no answer have been granted without a record in the audit that names the grant?
+func (s *story) unaudited(c *call) bool {
+	return s.faults.crashed(c.host, c.sent, c.sent+int64(20*time.Second)) || slices.ContainsFunc(s.audits, func(a auditRecord) bool {
+		return a.Host == c.host && a.Fields["PICKET_EVENT"] == "unconfirmed" && a.Fields["PICKET_TICKET"] == c.ticket() && a.Fields["PICKET_CALL"] == "claim"
+	})
 }
 
 // complete: was the history of each ticket of the asset read?
@@ -72,23 +111,20 @@ func (s *story) asked(ticket, host string) int64 {
 	return 0
 }
 
-// between is when a token can have been the newest of its asset, where tokens only grow.
-func (s *story) between(asset string, token int64) (from, to int64) {
-	to = never
+// passed is from when on a token is no more the newest of its asset, as a grant tells that came when nothing was lost any more.
+func (s *story) passed(asset string, token, kept int64) int64 {
+	to := int64(never)
 	for _, g := range s.byAsset[asset] {
-		if g.token > token {
+		if g.token > token && g.sent >= kept {
 			to = min(to, g.came)
-		} else if g.token < token {
-			from = max(from, g.sent)
 		}
 	}
-	return from, to
+	return to
 }
 
 // unseen: is the ticket claimed by those whose claims are not in the history? Those of picket run never are. Those of picket exec are known
 // by their commands, and, where Redis kept all data, by the tickets' histories.
 func (s *story) unseen(ops []*op) bool {
 	claimed := func(o *op) bool { return o.kind == toClaim && !o.other && (o.call != nil || o.begin > 0) }
-	lossy := slices.ContainsFunc(s.faults, func(f *fault) bool { return f.loses })
-	return !slices.ContainsFunc(ops, claimed) || lossy && slices.ContainsFunc(ops, func(o *op) bool { return o.kind == toClaim && o.call == nil })
+	return !slices.ContainsFunc(ops, claimed) || s.faults.kept() > 0 && slices.ContainsFunc(ops, func(o *op) bool { return o.kind == toClaim && o.call == nil && !o.maybe })
 }

@@ -35,7 +35,7 @@ func (m *model) step(r register, o *op) (all []register) {
 	}
 	for _, now := range moved(r) {
 		for _, after := range m.effect(now, o) {
-			if m.losing && after != now {
+			if r.lost < m.losses && after != now {
 				after.past = m.remember(r)
 			}
 			if o.view == nil || o.maybe {
@@ -60,7 +60,7 @@ func moved(r register) (all []register) {
 		one.state = state
 		all = append(all, one)
 	}
-	if r.lost && !r.exists {
+	if r.lost > 0 && !r.exists {
 		r.exists, r.state, r.run, r.token = true, initial, unsaid, 0
 		all = append(all, r)
 	}
@@ -69,12 +69,15 @@ func moved(r register) (all []register) {
 
 // lose is what a register may be after a loss of data: as it was, as it was at any time before, or nothing.
 func (m *model) lose(r register) []register {
-	r.past = m.remember(r)
-	all := []register{{lost: true, past: r.past}}
-	for _, n := range r.past {
-		was := m.all[n]
-		was.lost, was.past = true, r.past
-		all = append(all, was)
+	past, lost := m.remember(r), r.lost+1
+	all := []register{{}}
+	for _, n := range past {
+		all = append(all, m.all[n])
+	}
+	for i := range all {
+		if all[i].lost = lost; lost < m.losses {
+			all[i].past = past
+		}
 	}
 	return all
 }

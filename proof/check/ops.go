@@ -69,10 +69,17 @@ func (b *builder) claims(c *call) {
 			b.see(g.claimed)
 		}
 		b.add(o)
-	case c.unknown():
+	case c.unknown() && !b.again(c):
 		o.maybe, o.end = true, never
 		b.add(o)
 	}
+}
+
+// again: was the claim asked for again under the same name, and answered? Then that answer tells of it.
+func (b *builder) again(c *call) bool {
+	return c.in.Request != "" && slices.ContainsFunc(b.byAsset[c.asset], func(g *grant) bool {
+		return g.claimed != nil && g.claimed.in.Request == c.in.Request && g.host == c.host && g.ticket() == c.ticket()
+	})
 }
 
 // granted is the newest token of an asset of which somebody had been told at a time.
@@ -212,18 +219,25 @@ func (b *builder) losses() {
 	b.all = append(b.all, losses...)
 }
 
-// lasting are the ops without those that came before the first or after the last of the ticket's own.
+// lasting are the ops without those that cannot matter to the ticket: what came before its first or after its last, and what became of
+// the asset when nobody claimed this ticket or wrote to it any more.
 func (b *builder) lasting() []*op {
-	from, to := int64(never), int64(0)
+	from, to, written := int64(never), int64(0), int64(0)
 	for _, o := range b.all {
-		if o.kind != toLose && !o.other && o.kind != toBreak {
-			from = min(from, o.begin)
-			if o.end != never {
-				to = max(to, o.end)
-			}
+		if o.kind == toLose || o.other || o.kind == toBreak {
+			continue
+		}
+		from = min(from, o.begin)
+		if o.end != never {
+			to = max(to, o.end)
+		}
+		if o.kind != toSee {
+			written = max(written, o.end)
 		}
 	}
-	all := slices.DeleteFunc(b.all, func(o *op) bool { return o.end < from || o.begin > to })
+	all := slices.DeleteFunc(b.all, func(o *op) bool {
+		return o.end < from || o.begin > to || (o.other || o.kind == toBreak) && o.begin > written
+	})
 	slices.SortStableFunc(all, func(x, y *op) int { return int(min(max(x.begin-y.begin, -1), 1)) })
 	return all
 }

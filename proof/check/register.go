@@ -13,7 +13,7 @@ type register struct {
 	holder int64 // the token of the newest grant; 0: nobody's, or one of which nobody was told
 	mine   bool  // that grant is for this ticket
 	floor  int64 // no token below it, nor the same, is granted any more
-	lost   bool  // Redis lost data before
+	lost   int   // how often Redis may have lost data
 
 	exists bool
 	state  string
@@ -79,7 +79,7 @@ type model struct {
 	relaxed string
 	numbers map[register]int
 	all     []register
-	losing  bool // there are losses: the past is kept
+	losses  int // how many there are: until the last one the past is kept
 }
 
 // of is a register that is as the view tells.

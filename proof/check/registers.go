@@ -47,7 +47,9 @@ func linearizable(ops []*op, relaxed string) porcupine.CheckResult {
 	m := &model{relaxed: relaxed, numbers: map[register]int{}}
 	var all []porcupine.Operation
 	for _, o := range ops {
-		m.losing = m.losing || o.kind == toLose
+		if o.kind == toLose {
+			m.losses++
+		}
 		all = append(all, porcupine.Operation{Input: o, Call: o.begin, Return: o.end})
 	}
 	return porcupine.CheckOperationsTimeout(m.porcupine(), all, patience)
