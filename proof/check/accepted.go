@@ -96,11 +96,12 @@ func (c *checker) delivery(came map[key][]sending) {
 	}
 }
 
-// arrived looks for one sending that was answered well.
+// arrived looks for one sending that was answered well; on a channel that is at_most_once for one that was taken, and what was answered
+// did not come back.
 func (c *checker) arrived(k key, a acceptance, channel string, some []sending) {
 	records := a.records()
 	for _, s := range some {
-		if s.Channel == channel && s.Status >= 200 && s.Status < 300 {
+		if s.Channel == channel && (arrived(s) || c.once(channel) && s.Status == 0 && s.Digest != "") {
 			return
 		}
 		if s.Channel == channel {

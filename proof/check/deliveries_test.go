@@ -48,6 +48,16 @@ func TestWhatIsAcceptedArrives(t *testing.T) {
 			w.sent("host-b", "ops", 0, 500)
 			w.send("host-b", "once", "web/t1", http.StatusOK)
 		}, broken: "G9", says: "never arrived on ops"},
+		"taken, at_most_once": {play: func(w *world) {
+			told(w)
+			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			w.sent("host-b", "once", 0, 0)
+		}},
+		"not taken, at_most_once": {play: func(w *world) {
+			told(w)
+			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			w.sent("host-b", "once", 0, 0).Digest = ""
+		}, broken: "G9", says: "never arrived on once"},
 		"discarded": {
 			play:    func(w *world) { told(w); w.send("host-b", "ops", "web/t1", http.StatusOK); decide(w, "discard") },
 			excused: "G9: an administrator decided",

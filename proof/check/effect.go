@@ -39,24 +39,17 @@ func (m *model) effect(r register, o *op) []register {
 
 // grantTo: the newest grant is another. A ticket that is not there is made.
 func grantTo(r register, o *op) []register {
-	if o.token != unsaid && o.token <= r.floor {
+	if o.other {
+		r.holder, r.mine = 0, false
+		return []register{r}
+	}
+	if terminal(r.state) {
 		return nil
 	}
-	if !o.other {
-		if terminal(r.state) {
-			return nil
-		}
-		if !r.exists {
-			lost, past, floor := r.lost, r.past, r.floor
-			r = register{exists: true, state: initial, run: 1, lost: lost, past: past, floor: floor}
-		}
-		r.token = o.token
+	if !r.exists {
+		r = register{exists: true, state: initial, run: 1, lost: r.lost, past: r.past}
 	}
-	r.holder, r.mine = o.token, !o.other
-	if o.token == unsaid {
-		r.holder = 0
-	}
-	r.floor = max(r.floor, o.token)
+	r.token, r.holder, r.mine = o.token, max(o.token, 0), true
 	return []register{r}
 }
 
@@ -81,7 +74,7 @@ func reopen(r register, o *op) []register {
 		return nil
 	}
 	after := register{
-		holder: r.holder, mine: r.mine, floor: r.floor, lost: r.lost, exists: true, state: initial, run: r.run, token: r.token, past: r.past,
+		holder: r.holder, mine: r.mine, lost: r.lost, exists: true, state: initial, run: r.run, token: r.token, past: r.past,
 	}
 	if r.run != unsaid {
 		after.run++
@@ -124,7 +117,7 @@ func only(r register, such bool) []register {
 
 // write is what a claim's write does, and how it is answered.
 func (m *model) write(r register, o *op) (after register, code string, replayed bool) {
-	if (r.holder != o.token || !r.mine) && m.relaxed != "G2" {
+	if r.holder != o.token && m.relaxed != "G2" {
 		return r, "STALE_TOKEN", false
 	}
 	switch o.kind {

@@ -10,9 +10,8 @@ import (
 
 // register is what a ticket is, and whose the newest grant of its asset is. It is comparable.
 type register struct {
-	holder int64 // the token of the newest grant; 0: nobody's, or one of which nobody was told
-	mine   bool  // that grant is for this ticket
-	floor  int64 // no token below it, nor the same, is granted any more
+	holder int64 // the token of the newest grant, if that is for this ticket; 0: it is another's, nobody's, or one of which nobody was told
+	mine   bool  // the newest grant is for this ticket
 	lost   int   // how often Redis may have lost data
 
 	exists bool
@@ -96,8 +95,8 @@ func (v *view) of(r register) (register, bool) {
 	if v.brief {
 		return r, v.run == r.run
 	}
-	if r.token == unsaid && v.token > r.floor {
-		r.token, r.floor = v.token, v.token
+	if r.token == unsaid {
+		r.token = v.token
 	}
 	return r, v.run == r.run && v.token == r.token && v.steps == r.steps && v.told == r.told && v.failed == r.failed && v.count == r.count
 }
