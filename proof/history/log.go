@@ -31,6 +31,9 @@ func Open(path, by string) (*Log, error) {
 	return &Log{f, by}, nil
 }
 
+// Path is the file's.
+func (l *Log) Path() string { return l.file.Name() }
+
 // As is the same log for another writer.
 func (l *Log) As(by string) *Log { return &Log{l.file, by} }
 

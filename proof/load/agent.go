@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package load
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/picketd/picket/proof/history"
+)
+
+// settings are what a process of the load is told on its command line.
+type settings struct {
+	history string
+	by      string
+	host    string
+	seed    uint64
+	ttl     time.Duration
+	epoch   int64
+	workers int
+	child   bool // of a command: started by another one, and not in its process group
+}
+
+func (s *settings) args(kind string) []string {
+	return []string{
+		"agent", kind, "-history", s.history, "-by", s.by, "-host", s.host, "-seed", fmt.Sprint(s.seed),
+		"-ttl", s.ttl.String(), "-epoch", fmt.Sprint(s.epoch), "-workers", fmt.Sprint(s.workers), fmt.Sprintf("-child=%t", s.child),
+	}
+}
+
+// Agent is the subcommand agent of the proof, which the load runs as processes of their own: work, or command beneath picket exec. It
+// returns the exit code.
+func Agent(args []string) int {
+	var s settings
+	flags := flag.NewFlagSet("agent", flag.ExitOnError)
+	flags.StringVar(&s.history, "history", "", "the history's `file`")
+	flags.StringVar(&s.by, "by", "", "who writes")
+	flags.StringVar(&s.host, "host", "", "the host's name")
+	flags.Uint64Var(&s.seed, "seed", 0, "of all chance")
+	flags.DurationVar(&s.ttl, "ttl", 0, "how long a lock lives")
+	flags.Int64Var(&s.epoch, "epoch", 0, "when the load began, by CLOCK_BOOTTIME in nanoseconds")
+	flags.IntVar(&s.workers, "workers", 1, "how many work at once")
+	flags.BoolVar(&s.child, "child", false, "a command that another has started")
+	if len(args) == 0 || flags.Parse(args[1:]) != nil {
+		fmt.Fprintln(os.Stderr, "usage: agent work|command FLAG…")
+		return 2
+	}
+	log, err := history.Open(s.history, s.by)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer log.Close()
+	switch args[0] {
+	case "work":
+		s.work(log)
+		return 0
+	case "command":
+		return s.command(log)
+	}
+	fmt.Fprintln(os.Stderr, "no such agent:", args[0])
+	return 2
+}
+
+// work goes on until TERM, and then ends what it has begun. Each ticket is told on standard output before it is first asked for.
+func (s *settings) work(log *history.Log) {
+	draining, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	var mu sync.Mutex
+	met := map[name]bool{}
+	meets := func(n name) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !met[n] {
+			met[n] = true
+			fmt.Println(n.asset, n.task)
+		}
+	}
+	var working sync.WaitGroup
+	for n := range s.workers {
+		w := &worker{
+			caller: newCaller(log, fmt.Sprint(s.by, ".", n+1), s.host, os.Getenv("PICKET_SOCKET")),
+			job:    job{s.ttl, s.epoch, draining, meets},
+			rand:   rand.New(rand.NewPCG(s.seed, uint64(n))),
+			past:   map[string]int{},
+		}
+		working.Go(w.live)
+	}
+	working.Wait()
+}
+
+// pid is the process that a claim is to hang on: this one, or one that soon ends.
+func (w *worker) pid() int {
+	sleep := exec.Command("sleep", fmt.Sprint((w.ttl / 2 * time.Duration(1+w.rand.IntN(4))).Seconds()))
+	sleep.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if w.chance(50) || sleep.Start() != nil {
+		return os.Getpid()
+	}
+	p := history.Process{PID: sleep.Process.Pid, Host: w.host, Kind: "agent", Detail: "sleep"}
+	w.log.Write(history.Record{Process: &p})
+	go func() {
+		_ = sleep.Wait()
+		ended := p
+		ended.End = true
+		w.log.Write(history.Record{Process: &ended})
+	}()
+	return p.PID
+}

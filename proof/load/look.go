@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package load
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+)
+
+// look reads a ticket in one of the ways in which it can be read.
+func (w *worker) look(n name) {
+	method, path, b := http.MethodGet, "/v1/tickets/"+n.path(), []byte(nil)
+	switch w.rand.IntN(6) {
+	case 0:
+		path += "/history"
+	case 1:
+		method, path, b = http.MethodPost, "/v1/tickets/states", body(map[string]any{"ids": []string{n.asset + "/" + n.task}})
+	case 2:
+		path = "/v1/tickets?limit=20&asset=" + url.QueryEscape(n.asset)
+	}
+	w.call(context.Background(), method, path, b, 0)
+}
+
+// The calls of operators.
+
+// breakLock fences off whoever holds one of the shared assets, or ends a claim of this host's.
+func (w *worker) breakLock() {
+	if w.chance(60) {
+		w.decide("/v1/locks/"+url.PathEscape(w.shared().asset)+"/break", nil)
+		return
+	}
+	if r := w.call(context.Background(), http.MethodGet, "/v1/claims", nil, 0); len(r.Claims) > 0 {
+		w.insist(http.MethodDelete, "/v1/claims/"+r.Claims[w.rand.IntN(len(r.Claims))].ID+"?force=true", nil, 0)
+	}
+}
+
+// reopen begins a new run of a ticket, and reports whether it did.
+func (w *worker) reopen(n name) bool {
+	return w.decide("/v1/tickets/"+n.path()+"/reopen", nil).status == http.StatusOK
+}
+
+// resolve decides about a notification.
+func (w *worker) resolve(h *held) bool {
+	if h.state == "NOTIFYING" {
+		what := []string{"discard", "retry", "retry", "settle"}[w.rand.IntN(4)]
+		w.decide("/v1/outbox/"+h.name.path()+"/"+what, nil)
+	}
+	return true
+}
+
+func (w *worker) decide(path string, more map[string]any) reply {
+	b := map[string]any{"reason": "an operator decides"}
+	for k, v := range more {
+		b[k] = v
+	}
+	return w.insist(http.MethodPost, path, body(b), 0)
+}
