@@ -14,6 +14,8 @@ DIST ?= dist
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 FUZZTIME ?= 10s
 CHAOSTIME ?= 1m
+PROOF_HISTORIES ?= 300
+PROOF_AT_ONCE ?= 6
 SOAKTIME ?= 30m
 HOSTILETIME ?= 2m
 BENCH_ASSETS ?= 30000
@@ -112,8 +114,20 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s)
 	done
 
 .PHONY: chaos
-chaos: ## Freeze and kill daemons, Redis and agents at random for CHAOSTIME (1m) and check what is recorded; needs redis-server
-	PICKET_CHAOS=$(CHAOSTIME) go test -count=1 -timeout 0 -p 1 -run '^TestG[0-9]+_(Run)?Chaos' -v ./daemon ./daemon/cmd/picket
+chaos: bin/proof ## Have faults befall Picket for CHAOSTIME (1m) over three kinds of Redis, and check what is recorded; needs root
+	bin/proof campaign -histories 3 -at-once 3 -time $(CHAOSTIME) -profiles mixed -seed $$RANDOM
+
+.PHONY: proof
+proof: bin/proof ## Do that PROOF_HISTORIES (300) times, with all kinds of faults: the tables of docs/proof.md (an hour and more); needs root
+	bin/proof campaign -histories $(PROOF_HISTORIES) -at-once $(PROOF_AT_ONCE) -time $(CHAOSTIME)
+
+.PHONY: mutations
+mutations: bin/proof ## Take rules out of Picket, one at a time, until the proof misses each (an hour and more); needs root
+	bin/proof mutations -time $(CHAOSTIME)
+
+.PHONY: bin/proof
+bin/proof: build
+	go build -o bin/proof ./proof
 
 .PHONY: models
 models: ## Run the models of the protocols through every interleaving, and each rule left out (minutes, gigabytes)
