@@ -111,7 +111,11 @@ func (w *worker) notify(h *held) bool {
 	if w.chance(35) {
 		words += fmt.Sprint(", as ", w.by, " says, ", w.rand.IntN(1000))
 	}
-	b := map[string]any{"title": words, "text": "At high risk: " + words, "severity": "high", "facts": map[string]any{"of": h.name.asset}}
+	facts := map[string]any{"of": h.name.asset}
+	if w.chance(3) { // the outbox's file has to grow for it, which a full disk refuses
+		facts["much"] = strings.Repeat("x", 100<<10)
+	}
+	b := map[string]any{"title": words, "text": "At high risk: " + words, "severity": "high", "facts": facts}
 	return w.write(h, "notification", body(b))
 }
 

@@ -47,7 +47,7 @@ type reply struct {
 func (c *caller) call(ctx context.Context, method, path string, body []byte, wait time.Duration) reply {
 	ctx, cancel := context.WithTimeout(ctx, callTime+wait)
 	defer cancel()
-	id := fmt.Sprintf("%s %d-%d", c.by, os.Getpid(), c.made.Add(1))
+	id := fmt.Sprintf("%s %s %d-%d", c.by, c.host, os.Getpid(), c.made.Add(1))
 	c.log.Write(history.Record{Call: &history.Call{ID: id, Host: c.host, PID: os.Getpid(), Method: method, Path: path, Body: body}})
 	got := &history.Answer{ID: id}
 	status, answered, err := c.send(ctx, method, path, body)

@@ -17,7 +17,7 @@ import (
 )
 
 // Settle is for when there are no faults any more. It lets all who work come to their end, has somebody decide about what waits for a
-// decision, and waits until no ticket is NOTIFYING and no host has anything left to send. Then it reads, by the name of final, every
+// decision, brings every ticket to its end, and waits until no host has anything left to send. Then it reads, by the name of final, every
 // ticket with its history, and each host's claims and outbox. An error says what does not come to rest: the history tells why.
 func (l *Load) Settle(ctx context.Context) error {
 	l.drain()
@@ -65,7 +65,7 @@ func (s *settler) rest(ctx context.Context, names []name) error {
 	}
 }
 
-// done reports whether a ticket waits for no delivery, and decides what a person has to decide.
+// done reports whether a ticket is at its end. It goes on with one that nobody works on, and decides what a person has to decide.
 func (s *settler) done(ctx context.Context, n name) bool {
 	c := s.any()
 	r := c.call(ctx, http.MethodGet, "/v1/tickets/"+n.path(), nil, 0)
@@ -74,8 +74,14 @@ func (s *settler) done(ctx context.Context, n name) bool {
 		return true
 	case r.status != http.StatusOK || r.Ticket == nil:
 		return false
-	case r.Ticket.State != "NOTIFYING":
+	case r.Ticket.Damaged != "":
+		c.call(ctx, http.MethodPost, "/v1/tickets/"+n.path()+"/reopen", body(map[string]any{"reason": "it is damaged"}), 0)
+		return false
+	case r.Ticket.terminal():
 		return true
+	case r.Ticket.State != "NOTIFYING":
+		s.resume(ctx, c, n)
+		return false
 	}
 	for channel, d := range r.Ticket.Delivery {
 		if d.Status == "parked" {
@@ -87,6 +93,34 @@ func (s *settler) done(ctx context.Context, n name) bool {
 		}
 	}
 	return false
+}
+
+// resume takes a ticket over and goes on where it stands, to its end or until people are to be told.
+func (s *settler) resume(ctx context.Context, c *caller, n name) {
+	const wait = 2 * time.Second
+	r := c.call(ctx, http.MethodPost, "/v1/claims", body(map[string]any{"asset": n.asset, "task": n.task, "heartbeat": "10s", "wait": wait.String()}), wait)
+	if r.Claim == nil {
+		return
+	}
+	claim := "/v1/claims/" + r.Claim.ID
+	for range 10 { // a flow has fewer steps
+		if r.status == 0 || r.status >= http.StatusBadRequest || len(r.Next) == 0 {
+			break
+		}
+		next := r.Next[rand.IntN(len(r.Next))]
+		switch next.Step {
+		case "finish":
+			c.call(ctx, http.MethodPost, claim+"/finish", body(map[string]any{"summary": "done at the end"}), 0)
+			return
+		case "notify":
+			words := fmt.Sprintf("%s in run %d", n.asset, r.Ticket.Run)
+			r = c.call(ctx, http.MethodPost, claim+"/notification", body(map[string]any{"title": words, "text": words, "severity": "high"}), 0)
+		default:
+			state := next.States[rand.IntN(len(next.States))]
+			r = c.call(ctx, http.MethodPost, claim+"/steps", body(map[string]any{"step": next.Step, "state": state, "facts": map[string]any{"of": n.asset}}), 0)
+		}
+	}
+	c.call(ctx, http.MethodDelete, claim, nil, 0)
 }
 
 // sendable are the intents that some host has still to send. For one that is only staged, whose grant is the newest, it lets somebody take
