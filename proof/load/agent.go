@@ -18,25 +18,6 @@ import (
 	"github.com/picketd/picket/proof/history"
 )
 
-// settings are what a process of the load is told on its command line.
-type settings struct {
-	history string
-	by      string
-	host    string
-	seed    uint64
-	ttl     time.Duration
-	epoch   int64
-	workers int
-	child   bool // of a command: started by another one, and not in its process group
-}
-
-func (s *settings) args(kind string) []string {
-	return []string{
-		"agent", kind, "-history", s.history, "-by", s.by, "-host", s.host, "-seed", fmt.Sprint(s.seed),
-		"-ttl", s.ttl.String(), "-epoch", fmt.Sprint(s.epoch), "-workers", fmt.Sprint(s.workers), fmt.Sprintf("-child=%t", s.child),
-	}
-}
-
 // Agent is the subcommand agent of the proof, which the load runs as processes of their own: work, or command beneath picket exec. It
 // returns the exit code.
 func Agent(args []string) int {

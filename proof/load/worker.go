@@ -55,28 +55,6 @@ type sent struct {
 	body []byte
 }
 
-// live goes on until the job drains.
-func (w *worker) live() {
-	for w.pause(50*time.Millisecond, 600*time.Millisecond) {
-		switch n := w.rand.IntN(100); {
-		case n < 50:
-			w.work(w.shared())
-		case n < 82:
-			w.work(w.told())
-		case n < 87:
-			w.look(w.known())
-		case n < 94:
-			w.haunt()
-		case n < 97:
-			w.breakLock()
-		default:
-			if n := w.known(); w.reopen(n) {
-				w.work(n)
-			}
-		}
-	}
-}
-
 // pause waits for a time between the two, and reports whether to go on.
 func (w *worker) pause(least, most time.Duration) bool {
 	t := time.NewTimer(least + time.Duration(w.rand.Int64N(int64(most-least+1))))
@@ -135,29 +113,6 @@ func (w *worker) passed(n name) {
 	if n.task == current {
 		w.past[n.asset+slot]++
 	}
-}
-
-// work claims a ticket and goes on with it, until it is finished, or the claim has ended, or the worker has had enough of it.
-func (w *worker) work(n name) {
-	request, hold := w.request(n)
-	r := w.insist(http.MethodPost, "/v1/claims", request, hold)
-	switch {
-	case r.status == http.StatusOK:
-		w.passed(n)
-		return
-	case r.status != http.StatusCreated || r.Claim == nil || r.Ticket == nil:
-		return
-	}
-	h := &held{claim: *r.Claim, name: n, state: r.Ticket.State, run: r.Ticket.Run, next: r.Next}
-	for range 25 {
-		if !w.pause(20*time.Millisecond, 400*time.Millisecond) {
-			break
-		}
-		if !w.act(h) {
-			return
-		}
-	}
-	w.release(h)
 }
 
 // request is the body of a claim, and how long it waits for the asset. What lives as long as a process always has a max_hold, so that a

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package load
+
+import (
+	"net/http"
+	"time"
+)
+
+// live goes on until the job drains.
+func (w *worker) live() {
+	for w.pause(50*time.Millisecond, 600*time.Millisecond) {
+		switch n := w.rand.IntN(100); {
+		case n < 50:
+			w.work(w.shared())
+		case n < 82:
+			w.work(w.told())
+		case n < 87:
+			w.look(w.known())
+		case n < 94:
+			w.haunt()
+		case n < 97:
+			w.breakLock()
+		default:
+			if n := w.known(); w.reopen(n) {
+				w.work(n)
+			}
+		}
+	}
+}
+
+// work claims a ticket and goes on with it, until it is finished, or the claim has ended, or the worker has had enough of it.
+func (w *worker) work(n name) {
+	request, hold := w.request(n)
+	r := w.insist(http.MethodPost, "/v1/claims", request, hold)
+	switch {
+	case r.status == http.StatusOK:
+		w.passed(n)
+		return
+	case r.status != http.StatusCreated || r.Claim == nil || r.Ticket == nil:
+		return
+	}
+	h := &held{claim: *r.Claim, name: n, state: r.Ticket.State, run: r.Ticket.Run, next: r.Next}
+	for range 25 {
+		if !w.pause(20*time.Millisecond, 400*time.Millisecond) {
+			break
+		}
+		if !w.act(h) {
+			return
+		}
+	}
+	w.release(h)
+}
