@@ -12,6 +12,27 @@ import (
 	"time"
 )
 
+// needed are the commands that a stage runs, with Debian's packages.
+var needed = [][2]string{
+	{"redis-server", "redis-server"},
+	{"ip", "iproute2"},
+	{"tc", "iproute2"},
+	{"nsenter", "util-linux"},
+	{"mount", "mount"},
+	{"mkfs.ext4", "e2fsprogs"},
+}
+
+// Missing is an error that names the commands which a stage needs and this machine lacks, with Debian's packages.
+func Missing() error {
+	var missing []error
+	for _, n := range needed {
+		if _, err := exec.LookPath(n[0]); err != nil {
+			missing = append(missing, fmt.Errorf("there is no %s: install %s", n[0], n[1]))
+		}
+	}
+	return errors.Join(missing...)
+}
+
 // run runs a command, and tells in its error what the command said.
 func run(ctx context.Context, name string, args ...string) error {
 	return output(exec.CommandContext(ctx, name, args...))

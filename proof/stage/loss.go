@@ -16,6 +16,13 @@ import (
 // chooses, and returns when the old master follows it. detail says what was done. It demands that masters are given up after some
 // seconds (Options.Patience).
 func (s *Stage) LoseWrites(ctx context.Context, long time.Duration) (detail string, err error) {
+	return s.loseWrites(ctx, []way{s.isolate, s.killBehind}[s.draw(2)], long)
+}
+
+// way is how a shard gets a master that lacks what the old one confirmed.
+type way func(ctx context.Context, shard int, master *Node, long time.Duration) (detail string, err error)
+
+func (s *Stage) loseWrites(ctx context.Context, how way, long time.Duration) (detail string, err error) {
 	s.shifting.Lock()
 	defer s.shifting.Unlock()
 	shard := s.draw(s.Shards())
@@ -26,11 +33,7 @@ func (s *Stage) LoseWrites(ctx context.Context, long time.Duration) (detail stri
 	case master == nil:
 		return "", errNoMaster
 	}
-	if s.draw(2) == 0 {
-		detail, err = s.isolate(ctx, shard, master, long)
-	} else {
-		detail, err = s.killBehind(ctx, shard, master, long)
-	}
+	detail, err = how(ctx, shard, master, long)
 	if err != nil {
 		return detail, err
 	}

@@ -55,9 +55,9 @@ func TestAPlannedFailoverLosesNothing(t *testing.T) {
 			writing, stop := context.WithCancel(ctx)
 			defer stop()
 			for shard := range s.Shards() {
-				masters, keys = append(masters, s.Master(ctx, shard)), append(keys, keyOf(t, s, shard))
-				confirmed[shard] = make(chan int, 1)
-				go func() { confirmed[shard] <- write(writing, s, shard, keys[shard], nil) }()
+				key := keyOf(t, s, shard)
+				masters, keys, confirmed[shard] = append(masters, s.Master(ctx, shard)), append(keys, key), make(chan int, 1)
+				go func() { confirmed[shard] <- write(writing, s, shard, key, nil) }()
 			}
 			if err := s.Failover(ctx); err != nil {
 				t.Error(err)
@@ -90,17 +90,18 @@ func TestConfirmedWritesAreLost(t *testing.T) {
 			s, _ := setup(t, topology, 0)
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
-			for range 2 { // by chance in one way or the other
+			for _, way := range []way{s.isolate, s.killBehind} {
 				keys, confirmed := []string{}, make([]chan int, s.Shards())
 				writing, stop := context.WithCancel(ctx)
 				for shard := range s.Shards() {
-					keys, confirmed[shard] = append(keys, keyOf(t, s, shard)), make(chan int, 1)
-					if _, err := s.Master(ctx, shard).Do(ctx, "DEL", keys[shard]); err != nil {
+					key, master := keyOf(t, s, shard), s.Master(ctx, shard)
+					keys, confirmed[shard] = append(keys, key), make(chan int, 1)
+					if _, err := master.Do(ctx, "DEL", key); err != nil {
 						t.Fatal(err)
 					}
-					go func() { confirmed[shard] <- write(writing, s, shard, keys[shard], s.Master(ctx, shard)) }()
+					go func() { confirmed[shard] <- write(writing, s, shard, key, master) }()
 				}
-				detail, err := s.LoseWrites(ctx, 500*time.Millisecond)
+				detail, err := s.loseWrites(ctx, way, 500*time.Millisecond)
 				stop()
 				if err != nil {
 					t.Errorf("%s: %v", detail, err)

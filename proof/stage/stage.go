@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -43,6 +44,9 @@ type Stage struct {
 func Start(ctx context.Context, o Options) (*Stage, error) {
 	if os.Getenv(role) != "inside" {
 		return nil, errors.New("there are no namespaces: call Enter first")
+	}
+	if err := Missing(); err != nil {
+		return nil, err
 	}
 	s := &Stage{
 		options: o, log: o.Log.As("stage"), router: &router{cuts: map[int]cut{}},
@@ -153,13 +157,23 @@ func (s *Stage) startHosts(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-// Stop kills everything that Start and the methods started. It may be called twice.
+// stopLimit is for a daemon that stops in an orderly way, which brings the rest of its audit to the journal.
+const stopLimit = 5 * time.Second
+
+// Stop ends everything that Start and the methods started. It may be called twice.
 func (s *Stage) Stop() {
 	s.stop.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+		defer cancel()
+		var stopping sync.WaitGroup
 		for _, h := range s.Hosts {
-			h.Kill()
-			h.disk.remove()
+			stopping.Go(func() {
+				_ = h.Terminate(ctx)
+				h.Kill()
+				h.disk.remove()
+			})
 		}
+		stopping.Wait()
 		if s.redis != nil {
 			for _, n := range s.redis.everything() {
 				n.close()
