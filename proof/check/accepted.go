@@ -78,9 +78,9 @@ func (c *checker) keys() map[key][]sending {
 	return all
 }
 
-// delivery looks whether what was accepted arrived on each channel, with the same key and the same content. (G9)
-func (c *checker) delivery(came map[key][]sending) {
-	accepted := c.accepted()
+// delivery looks whether what was accepted arrived on each channel, with the same key and the same content (G9), and nothing else (G10).
+func (c *checker) delivery() {
+	came, accepted := c.keys(), c.accepted()
 	for k, a := range accepted {
 		for _, channel := range a.told.Channels {
 			c.arrived(k, a, channel, came[k])
@@ -89,6 +89,7 @@ func (c *checker) delivery(came map[key][]sending) {
 	for k, some := range came {
 		c.sameContent(k, accepted[k], some)
 	}
+	c.superseded(came)
 	for _, t := range c.lastRead() {
 		if t.out.Ticket.State == notifying {
 			c.violate("G9", t.ticket(), t.records(), "a ticket is never settled: %v", t.out.Ticket.Delivery)
@@ -172,12 +173,11 @@ func (s *story) lastRead() map[string]*call {
 
 // sameContent: all that came under a key is the same to the byte on each channel, and is what was accepted.
 func (c *checker) sameContent(k key, a acceptance, some []sending) {
-	digests, titles := map[string]sending{}, map[string]bool{}
+	digests := map[string]sending{}
 	for _, s := range some {
 		if s.Digest == "" {
 			continue
 		}
-		titles[s.Title] = true
 		first, ok := digests[s.Channel]
 		if !ok {
 			digests[s.Channel] = s
@@ -196,16 +196,26 @@ func (c *checker) sameContent(k key, a acceptance, some []sending) {
 			}
 		}
 	}
-	asked := false
+	c.wanted(k, some)
+}
+
+// wanted: what comes is what somebody asked for before, and was not refused.
+func (c *checker) wanted(k key, some []sending) {
+	var asked []*call
 	for _, one := range c.calls {
 		if one.kind == toNotify && one.ticket() == k.ticket {
-			asked = true
-			delete(titles, one.in.Title)
+			asked = append(asked, one)
 		}
 	}
-	for title := range titles {
-		if asked {
-			c.violate("G9", k.ticket, []int{some[0].n}, "nobody asked that people are told %q", title)
+	if asked == nil {
+		return // picket run had people told
+	}
+	for _, s := range some {
+		if s.Digest != "" && !slices.ContainsFunc(asked, func(one *call) bool {
+			return one.sent < s.Begin && one.in.Title == s.Title && (one.ok() || one.unknown())
+		}) {
+			c.violate("G10", k.ticket, []int{s.n}, "run %d: on %s came %q, which nobody asked for, or only who was refused", k.run, s.Channel, s.Title)
+			return
 		}
 	}
 }

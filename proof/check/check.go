@@ -14,28 +14,58 @@ import (
 	"github.com/picketd/picket/proof/history"
 )
 
+// rules are what is looked at, with the guarantees that each can find broken.
+var rules = []struct {
+	of   []string
+	look func(*checker)
+}{
+	{[]string{harness}, (*checker).unique},
+	{[]string{"G1"}, (*checker).trust},
+	{[]string{"G2", "G4", "G5"}, (*checker).registers},
+	{[]string{"G3"}, (*checker).tokens},
+	{[]string{"G6"}, (*checker).resume},
+	{[]string{"G6"}, (*checker).lists},
+	{[]string{"G7"}, (*checker).life},
+	{[]string{"G8"}, (*checker).toldOfLoss},
+	{[]string{"G9", "G10"}, (*checker).delivery},
+	{[]string{"G11"}, (*checker).problems},
+	{[]string{"G2", "G3", "G4", "G5", "G12"}, (*checker).recorded},
+	{[]string{"G12"}, (*checker).numbers},
+	{[]string{"G12"}, (*checker).audit},
+}
+
+// harness is what is broken when a history cannot be judged because of how it was written.
+const harness = "harness"
+
 // Check judges a history, whose records are in the order of time.
 func Check(records []history.Record) Report {
-	c := &checker{
-		story:  read(records),
-		report: Report{Counts: map[string]int{}, Excused: map[string]int{}},
-		seen:   map[string]bool{},
-	}
+	c := newChecker(records)
 	c.count()
-	c.trust()
-	c.registers()
-	c.tokens()
-	c.resume()
-	c.life()
-	c.toldOfLoss()
-	came := c.keys()
-	c.delivery(came)
-	c.superseded(came)
-	c.recorded()
-	c.numbers()
-	c.audit()
+	for _, r := range rules {
+		r.look(c)
+	}
 	slices.SortStableFunc(c.report.Violations, func(a, b Violation) int { return cmp.Compare(a.last(), b.last()) })
 	return c.report
+}
+
+// shows: does a history break the same guarantee on the same ticket?
+func shows(records []history.Record, v Violation) bool {
+	c := newChecker(records)
+	c.only = v.Ticket
+	for _, r := range rules {
+		if slices.Contains(r.of, v.Guarantee) {
+			r.look(c)
+		}
+	}
+	return slices.ContainsFunc(c.report.Violations, func(o Violation) bool { return o.Guarantee == v.Guarantee && o.Ticket == v.Ticket })
+}
+
+// unique: no two calls, and no two answers, have the same ID.
+func (c *checker) unique() {
+	for _, n := range c.twice {
+		c.violate(harness, "", []int{n}, "an ID is used twice: the answers cannot be told apart")
+		return
+	}
 }
 
 // count says what the history is made of.

@@ -6,6 +6,8 @@ package check
 import (
 	"fmt"
 	"slices"
+
+	"github.com/picketd/picket/proof/history"
 )
 
 // Violation is a guarantee that a history breaks.
@@ -28,6 +30,15 @@ type checker struct {
 	*story
 	report Report
 	seen   map[string]bool
+	only   string // the ticket that is looked at; empty: all
+}
+
+func newChecker(records []history.Record) *checker {
+	return &checker{
+		story:  read(records),
+		report: Report{Counts: map[string]int{}, Excused: map[string]int{}},
+		seen:   map[string]bool{},
+	}
 }
 
 // last is the record by which a violation is complete.

@@ -6,6 +6,7 @@ package check
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // resume looks whether a claim's answer has all that was recorded before, and what may come next. (G6)
@@ -33,6 +34,33 @@ func (c *checker) resume() {
 		}
 		for _, name := range steps {
 			c.compareStep(one, name, recorded[t.ID+" "+name])
+		}
+	}
+}
+
+// lists looks whether a picket run that says that all is done has left nothing undone. (G6)
+func (c *checker) lists() {
+	began, ended := map[string]int64{}, map[string]process{} // by task: the last process
+	for _, p := range c.processes {
+		switch {
+		case p.Kind != "run" || p.Task == "":
+		case !p.End:
+			began[p.Task+p.Host] = p.at
+		case p.Detail == "exit status 0":
+			ended[p.Task+p.Host] = p
+		}
+	}
+	for _, one := range c.calls {
+		undone := one.code == "TICKET_NOT_FOUND" || one.ok() && one.out.Ticket != nil && !terminal(one.out.Ticket.State)
+		if one.kind != toRead || one.by != "final" || !strings.HasPrefix(one.asset, "run-") || !undone {
+			continue
+		}
+		for _, host := range c.setup.Hosts {
+			p, done := ended[one.task+host]
+			told := one.ok() && one.out.Ticket.State == notifying // its receivers have the last word
+			if done && !told && !c.faults.lost(began[one.task+host], one.came) {
+				c.violate("G6", one.ticket(), append([]int{p.n}, one.records()...), "picket run on %s says that all of %s is done, and this is not: %s", host, one.task, one)
+			}
 		}
 	}
 }

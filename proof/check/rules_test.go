@@ -50,6 +50,66 @@ func TestAClaimResumes(t *testing.T) {
 	})
 }
 
+func TestARunThatEndsLeavesNothingUndone(t *testing.T) {
+	t.Parallel()
+	run := func(detail string, between, after func(w *world)) func(*world) {
+		return func(w *world) {
+			p := history.Process{PID: 9, Host: "host-a", Kind: "run", Task: "r1"}
+			begin := p
+			w.add("run host-a", history.Record{Process: &begin})
+			a := w.claim("host-a", "run-1", "r1")
+			w.step("host-a", a, "online", offline, `{}`)
+			between(w)
+			p.End, p.Detail = true, detail
+			w.add("run host-a", history.Record{Process: &p})
+			after(w)
+			w.finally("run-1/r1")
+		}
+	}
+	none := func(*world) {}
+	finish := func(w *world) { w.finish("host-a", "claim-1010") }
+	flush := func(w *world) { w.fault("flush", "", true, false, func() { delete(w.tickets, "run-1/r1") }) }
+	judge(t, map[string]spoilt{
+		"done":          {play: run("exit status 0", finish, none)},
+		"undone":        {play: run("exit status 0", none, none), broken: "G6", says: "this is not"},
+		"it was killed": {play: run("signal: killed", none, none)},
+		"lost later":    {play: run("exit status 0", finish, flush)},
+	})
+}
+
+func TestARefusalSaysWhatWouldBeRight(t *testing.T) {
+	t.Parallel()
+	answer := func(status int, body string) func(*world) {
+		return func(w *world) {
+			w.ask("host-a", "POST", "/v1/claims", dict{"asset": ""}, func() (int, any) { return status, json.RawMessage(body) })
+		}
+	}
+	judge(t, map[string]spoilt{
+		"with a code and a sentence": {play: answer(422, `{"code":"INVALID","detail":"so it is"}`)},
+		"without a code":             {play: answer(422, `{"detail":"so it is"}`), broken: "G11"},
+		"without a sentence":         {play: answer(422, `{"code":"INVALID"}`), broken: "G11"},
+		"for no known reason":        {play: answer(500, `{"code":"INTERNAL","detail":"so it is"}`), broken: "G11"},
+	})
+}
+
+func TestIDsAreUnique(t *testing.T) {
+	t.Parallel()
+	again := func(answers bool) func(w *world) {
+		return func(w *world) {
+			w.claim("host-a", "web", "t1")
+			for _, r := range slices.Clone(w.records) {
+				if answers && r.Answer != nil || !answers && r.Call != nil {
+					w.add(r.By, r)
+				}
+			}
+		}
+	}
+	judge(t, map[string]spoilt{
+		"two calls":   {play: again(false), broken: harness},
+		"two answers": {play: again(true), broken: harness},
+	})
+}
+
 // refused is a claim that finds the asset held.
 func (w *world) refused(host, asset, by string, pid int) {
 	w.ask(host, "POST", "/v1/claims", dict{"asset": asset, "task": "t2"}, func() (int, any) {
@@ -138,6 +198,16 @@ func TestHoldersAreTold(t *testing.T) {
 			watch(w, a, "lost", "expired")
 			w.step("host-a", a, "online", online, `{}`)
 		}, broken: "G8", says: "lives again"},
+		"held when another is": {play: func(w *world) { a, _ := taken(w); watch(w, a, "held", nil) }, broken: "G8", says: "told as held"},
+		"and data were lost": {play: func(w *world) {
+			a, _ := taken(w)
+			w.fault("flush", "", true, false, func() {})
+			watch(w, a, "held", nil)
+		}, excused: "G8: Redis lost data"},
+		"a command that has finished goes on": {play: exec("", func(w *world) {
+			w.ask("host-a", "POST", "/v1/claims/of-exec/finish", dict{}, func() (int, any) { return 0, nil })
+			w.records[len(w.records)-2].Call.PID = 900
+		})},
 		"a command goes on":     {play: exec("", none), broken: "G8", says: "a command under token 900"},
 		"picket exec is frozen": {play: exec("exec host-a", none), excused: "G8: picket exec itself was killed or frozen"},
 		"another's is":          {play: exec("exec host-b", none), broken: "G8"},

@@ -10,18 +10,14 @@ import (
 	"github.com/picketd/picket/proof/history"
 )
 
-// most is how many parts of a history are tried without, one by one.
+// most is how often a history is tried with less.
 const most = 300
 
 // Shrink leaves out of a history what a violation does not need: the records that are left break the same guarantee on the same ticket.
 // The faults stay as long as possible, because they may excuse it.
 func Shrink(records []history.Record, v Violation) []history.Record {
 	s := read(records)
-	shows := func(kept []int) bool {
-		return slices.ContainsFunc(Check(pick(records, kept)).Violations, func(o Violation) bool {
-			return o.Guarantee == v.Guarantee && o.Ticket == v.Ticket
-		})
-	}
+	still := func(kept []int) bool { return shows(pick(records, kept), v) }
 	var all, before, about []int
 	asset, _, _ := strings.Cut(v.Ticket, "/")
 	calls := map[int]*call{}
@@ -45,8 +41,8 @@ func Shrink(records []history.Record, v Violation) []history.Record {
 		}
 	}
 	for _, kept := range [][]int{shown, about, before} {
-		if shows(kept) {
-			return pick(records, fewer(kept, s.parts(kept), shows))
+		if still(kept) {
+			return pick(records, fewer(kept, s.parts(kept), still))
 		}
 	}
 	return pick(records, all)
@@ -74,15 +70,29 @@ func (s *story) parts(kept []int) (all [][]int) {
 	return all
 }
 
-// fewer leaves out part after part, as long as what is left shows the same.
-func fewer(kept []int, parts [][]int, shows func([]int) bool) []int {
-	for _, part := range parts[:min(len(parts), most)] {
-		rest := slices.DeleteFunc(slices.Clone(kept), func(n int) bool { return slices.Contains(part, n) })
-		if shows(rest) {
-			kept = rest
+// fewer leaves out parts, as long as what is left shows the same: half of them, a quarter, and so on down to one by one.
+func fewer(kept []int, parts [][]int, still func([]int) bool) []int {
+	tries := 0
+	for size := max(len(parts)/2, 1); ; size /= 2 {
+		var left [][]int
+		for some := range slices.Chunk(parts, size) {
+			gone := map[int]bool{}
+			for _, part := range some {
+				for _, n := range part {
+					gone[n] = true
+				}
+			}
+			rest := slices.DeleteFunc(slices.Clone(kept), func(n int) bool { return gone[n] })
+			if tries++; tries <= most && still(rest) {
+				kept = rest
+			} else {
+				left = append(left, some...)
+			}
+		}
+		if parts = left; size <= 1 || tries > most {
+			return kept
 		}
 	}
-	return kept
 }
 
 func pick(records []history.Record, kept []int) (some []history.Record) {

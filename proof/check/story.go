@@ -117,6 +117,7 @@ type story struct {
 	sendings  []sending
 	audits    []auditRecord
 	processes []process
+	twice     []int // records whose ID another has
 	end       int64
 }
 
@@ -130,10 +131,16 @@ func read(records []history.Record) *story {
 			s.setup = *r.Setup
 		case r.Call != nil:
 			c := parse(r.Call)
+			if calls[c.id] != nil {
+				s.twice = append(s.twice, n)
+			}
 			c.n, c.by, c.sent = n, r.By, r.At
 			calls[c.id] = c
 			s.calls = append(s.calls, c)
 		case r.Answer != nil && calls[r.Answer.ID] != nil:
+			if calls[r.Answer.ID].m >= 0 {
+				s.twice = append(s.twice, n)
+			}
 			calls[r.Answer.ID].answered(n, r)
 		case r.Sending != nil:
 			s.sendings = append(s.sendings, sending{*r.Sending, n, r.At})

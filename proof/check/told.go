@@ -27,6 +27,32 @@ func (c *checker) toldOfLoss() {
 		}
 	}
 	c.commandsEnd()
+	c.heldNoMore()
+}
+
+// heldNoMore: once another claim on its asset was granted, no answer says of a claim that it is held.
+func (c *checker) heldNoMore() {
+	for _, g := range c.grants {
+		for _, one := range g.calls {
+			if k := one.out.Claim; !one.ok() || k == nil || k.Status != "held" {
+				continue
+			}
+			for _, other := range c.byAsset[g.asset] {
+				switch {
+				case other.token <= g.token || other.came >= one.sent || other.came < g.sent:
+				case c.faults.lost(g.sent, one.came):
+					c.excuse("G8: Redis lost data")
+				case c.faults.stepped(g.sent, one.came):
+					c.excuse("G8: the clock of a Redis was set")
+				case c.forced(window{g, one, one.came, never}, one.sent):
+					c.excuse("G8: an administrator took it from its holder")
+				default:
+					c.violate("G8", g.ticket(), append(one.records(), other.n), "a claim is told as held when token %d had been granted on %s: %s",
+						other.token, other.host, one)
+				}
+			}
+		}
+	}
 }
 
 // endures: a claim that was told as lost is never held again, and nothing is written under it.

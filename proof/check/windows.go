@@ -61,7 +61,7 @@ func (s *story) answeredLate(_ key, a, _ sending) bool {
 func (s *story) nobodyAsked(_ key, a, b sending) bool {
 	for _, host := range []string{a.Host, b.Host} {
 		for _, f := range s.faults {
-			if (f.on(host) || f.onRedis()) && f.begin <= b.Begin-away && f.end >= b.Begin-unasked {
+			if (f.onLink(host) || f.onRedis()) && f.begin <= b.Begin-away && f.end >= b.Begin-unasked {
 				return true
 			}
 		}
