@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package nemesis
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Fault is a kind of fault.
+type Fault struct {
+	Name       string
+	Topologies []string // where it can be; none: everywhere
+	Profiles   []string // which have it beside mixed, which has all; none: all
+	Loses      bool     // Redis may lose what it confirmed
+	Steps      bool     // the clock of a Redis is set
+	Least      time.Duration
+	Most       time.Duration // how long it lasts; 0: over at once
+	Weight     int           // how often it is drawn. Defaults to 1
+	Times      int           // how often there may be one in a plan; 0: any number of times
+
+	// act brings it about on a target, waits, and ends it. It returns an error only if it cannot be ended.
+	act func(ctx context.Context, f *field, s Step) error
+}
+
+// Allowed reports whether a history of that kind may have it.
+func (f *Fault) Allowed(topology, profile string) bool {
+	return (len(f.Topologies) == 0 || slices.Contains(f.Topologies, topology)) &&
+		(len(f.Profiles) == 0 || profile == "mixed" || f.of(profile))
+}
+
+// of reports whether it is what the profile is about.
+func (f *Fault) of(profile string) bool { return slices.Contains(f.Profiles, profile) }
+
+var (
+	alone      = []string{"standalone"}
+	sentinel   = []string{"sentinel"}
+	cluster    = []string{"cluster"}
+	replicated = []string{"sentinel", "cluster"}
+
+	lost  = []string{"lost"}
+	clock = []string{"clock"}
+	disk  = []string{"disk"}
+)
+
+const (
+	ms = time.Millisecond
+	s  = time.Second
+)
+
+// Faults are all that there are. Times are set against those of Picket: a lock of a few seconds, a sign of life that lasts 25 s, and 10 s
+// more until another host's daemon takes over.
+//
+// A master that is away for longer than its watchers bear is replaced, and what its replica lacked is lost. Where nothing may be lost
+// it is away for less.
+var Faults = []Fault{
+	{Name: "daemon pauses", Least: 200 * ms, Most: 1500 * ms, Weight: 3, act: freezeDaemon},
+	{Name: "daemon freezes", Least: 2 * s, Most: 14 * s, Weight: 4, act: freezeDaemon},
+	{Name: "daemon freezes past its sign of life", Least: 26 * s, Most: 36 * s, Times: 1, act: freezeDaemon},
+	{Name: "daemon is killed", Least: 50 * ms, Most: 6 * s, Weight: 5, act: killDaemon},
+	{Name: "daemon stays away", Least: 37 * s, Most: 48 * s, Times: 1, act: killDaemon},
+	{Name: "daemon is stopped", Least: 10 * ms, Most: 3 * s, Weight: 2, act: stopDaemon},
+
+	{Name: "agent is killed", Weight: 4, act: killProcess("agent")},
+	{Name: "agent freezes", Least: 200 * ms, Most: 14 * s, Weight: 4, act: freezeProcess("agent")},
+	{Name: "exec is killed", Weight: 2, act: killProcess("exec")},
+	{Name: "exec freezes", Least: 200 * ms, Most: 10 * s, Weight: 2, act: freezeProcess("exec")},
+	{Name: "run is killed", Weight: 2, act: killProcess("run")},
+	{Name: "run freezes", Least: 200 * ms, Most: 14 * s, Weight: 2, act: freezeProcess("run")},
+
+	{Name: "host is cut off", Least: 200 * ms, Most: 14 * s, Weight: 3, act: cutOff},
+	{Name: "requests are cut", Least: 200 * ms, Most: 12 * s, Weight: 2, act: cutRequests},
+	{Name: "replies are cut", Least: 200 * ms, Most: 12 * s, Weight: 3, act: cutReplies},
+	{Name: "replies are lost", Least: 100 * ms, Most: 1500 * ms, Weight: 4, act: loseReplies},
+	{Name: "replica is cut off", Topologies: replicated, Least: 500 * ms, Most: 8 * s, act: cutReplica},
+	{Name: "link of a host is slow", Least: 1 * s, Most: 10 * s, act: slowHost},
+	{Name: "link of a node is slow", Least: 1 * s, Most: 8 * s, act: slowNode},
+
+	{Name: "redis is killed", Topologies: alone, Least: 50 * ms, Most: 6 * s, Weight: 3, act: killMaster},
+	{Name: "redis freezes", Topologies: alone, Least: 200 * ms, Most: 10 * s, Weight: 3, act: freezeMaster},
+	{Name: "master is killed for a moment", Topologies: replicated, Least: 20 * ms, Most: 300 * ms, act: killMaster},
+	{Name: "master freezes for a moment", Topologies: replicated, Least: 50 * ms, Most: 500 * ms, act: freezeMaster},
+	{Name: "master is killed", Topologies: replicated, Profiles: lost, Loses: true, Least: 4 * s, Most: 12 * s, Times: 4, act: killMaster},
+	{Name: "master freezes", Topologies: replicated, Profiles: lost, Loses: true, Least: 4 * s, Most: 12 * s, Times: 4, act: freezeMaster},
+	{Name: "replica is killed", Topologies: replicated, Least: 200 * ms, Most: 8 * s, act: killReplica},
+	{Name: "sentinel is killed", Topologies: sentinel, Least: 200 * ms, Most: 6 * s, act: killSentinel},
+	{Name: "sentinel freezes", Topologies: sentinel, Least: 200 * ms, Most: 6 * s, act: freezeSentinel},
+	{Name: "connections are closed", Weight: 2, act: closeConnections},
+	{Name: "scripts are forgotten", act: forgetScripts},
+	{Name: "memory is short", Least: 200 * ms, Most: 4 * s, act: shortMemory},
+	{Name: "slot moves", Topologies: cluster, Least: 100 * ms, Most: 3 * s, Times: 4, act: moveSlot},
+	{Name: "planned failover", Topologies: cluster, Times: 3, act: failOver},
+	{Name: "planned failover", Topologies: sentinel, Profiles: lost, Loses: true, Times: 3, act: failOver},
+
+	{Name: "failover loses writes", Topologies: replicated, Profiles: lost, Loses: true, Times: 2, act: loseWrites},
+	{Name: "all is flushed", Profiles: lost, Loses: true, Times: 2, act: flushAll},
+	{Name: "older dump", Profiles: lost, Loses: true, Least: 1 * s, Most: 15 * s, Times: 2, act: olderDump},
+
+	{Name: "clock is set forward", Profiles: clock, Steps: true, Least: 500 * ms, Most: 15 * s, Weight: 2, act: stepClock(+1)},
+	{Name: "clock is set back", Profiles: clock, Steps: true, Least: 500 * ms, Most: 15 * s, Weight: 2, act: stepClock(-1)},
+
+	{Name: "disk is full", Profiles: disk, Least: 500 * ms, Most: 10 * s, Weight: 3, act: fillDisk},
+	{Name: "disk is read-only", Profiles: disk, Least: 500 * ms, Most: 10 * s, Weight: 2, act: readOnlyDisk},
+}

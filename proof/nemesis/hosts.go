@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/picketd/picket/proof/load"
+	"github.com/picketd/picket/proof/stage"
+)
+
+// process is what a fault has in hand that stops or ends a process.
+func process(name string) string { return "process of " + name }
+
+// onHost has something done to one daemon's process.
+func (j job) onHost(ctx context.Context, what func(*stage.Host) blow) error {
+	h, give, found := choose(j, j.stage.Hosts, func(h *stage.Host) []string { return []string{process(h.Name)} })
+	if !found {
+		return nil
+	}
+	defer give()
+	b := what(h)
+	b.target = h.Name
+	return j.strike(ctx, b)
+}
+
+func freezeDaemon(ctx context.Context, j job) error {
+	return j.onHost(ctx, func(h *stage.Host) blow { return blow{begin: plain(h.Freeze), end: plain(h.Thaw)} })
+}
+
+func killDaemon(ctx context.Context, j job) error {
+	return j.onHost(ctx, func(h *stage.Host) blow { return blow{begin: plain(h.Kill), end: h.Start} })
+}
+
+func stopDaemon(ctx context.Context, j job) error {
+	return j.onHost(ctx, func(h *stage.Host) blow { return blow{begin: h.Terminate, end: h.Start} })
+}
+
+// revive starts the daemons that ended by themselves, which none may.
+func (f *field) revive(ctx context.Context) error {
+	var errs []error
+	for _, h := range f.stage.Hosts {
+		if h.Running() {
+			continue
+		}
+		errs = append(errs, fmt.Errorf("the daemon of %s ended by itself", h.Name), mend(ctx, h.Start))
+	}
+	return errors.Join(errs...)
+}
+
+// onDisk has something done to the disk of a daemon's state.
+func (j job) onDisk(ctx context.Context, what func(*stage.Host) error) error {
+	h, give, found := choose(j, j.stage.Hosts, func(h *stage.Host) []string { return []string{"disk of " + h.Name} })
+	if !found {
+		return nil
+	}
+	defer give()
+	return j.strike(ctx, blow{
+		target: h.Name,
+		begin:  func(context.Context) error { return what(h) },
+		end:    func(context.Context) error { return h.MendDisk() },
+	})
+}
+
+func fillDisk(ctx context.Context, j job) error { return j.onDisk(ctx, (*stage.Host).FillDisk) }
+
+func readOnlyDisk(ctx context.Context, j job) error { return j.onDisk(ctx, (*stage.Host).ReadOnlyDisk) }
+
+// onProcess has something done to a process of that kind beside a daemon.
+func (j job) onProcess(ctx context.Context, kind string, what func(*load.Process) blow) error {
+	var candidates []*load.Process
+	for _, p := range j.load.Processes() {
+		if p.Kind == kind {
+			candidates = append(candidates, p)
+		}
+	}
+	p, give, found := choose(j, candidates, func(p *load.Process) []string { return []string{process(p.Name)} })
+	if !found {
+		return nil
+	}
+	defer give()
+	b := what(p)
+	b.target = p.Name
+	return j.strike(ctx, b)
+}
+
+func killProcess(kind string) func(context.Context, job) error {
+	return func(ctx context.Context, j job) error {
+		return j.onProcess(ctx, kind, func(p *load.Process) blow { return blow{begin: plain(p.Kill)} })
+	}
+}
+
+func freezeProcess(kind string) func(context.Context, job) error {
+	return func(ctx context.Context, j job) error {
+		return j.onProcess(ctx, kind, func(p *load.Process) blow { return blow{begin: plain(p.Freeze), end: plain(p.Thaw)} })
+	}
+}
+
+// mood has the receiver of a channel behave so, instead of well.
+func mood(how string) func(context.Context, job) error {
+	return func(ctx context.Context, j job) error {
+		channel, give, found := choose(j, j.channels, func(name string) []string { return []string{"mood of " + name} })
+		if !found {
+			return nil
+		}
+		defer give()
+		return j.strike(ctx, blow{
+			target: channel,
+			begin:  plain(func() { j.receivers.Mood(channel, how) }),
+			end:    plain(func() { j.receivers.Mood(channel, "ok") }),
+		})
+	}
+}
