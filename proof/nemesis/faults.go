@@ -22,7 +22,7 @@ type Fault struct {
 	Times      int           // how often there may be one in a plan; 0: any number of times
 
 	// act brings it about on a target, waits, and ends it. It returns an error only if it cannot be ended.
-	act func(ctx context.Context, f *field, s Step) error
+	act func(context.Context, job) error
 }
 
 // Allowed reports whether a history of that kind may have it.
@@ -91,10 +91,9 @@ var Faults = []Fault{
 	{Name: "scripts are forgotten", act: forgetScripts},
 	{Name: "memory is short", Least: 200 * ms, Most: 4 * s, act: shortMemory},
 	{Name: "slot moves", Topologies: cluster, Least: 100 * ms, Most: 3 * s, Times: 4, act: moveSlot},
-	{Name: "planned failover", Topologies: cluster, Times: 3, act: failOver},
-	{Name: "planned failover", Topologies: sentinel, Profiles: lost, Loses: true, Times: 3, act: failOver},
+	{Name: "planned failover", Topologies: replicated, Times: 3, act: failOver},
 
-	{Name: "failover loses writes", Topologies: replicated, Profiles: lost, Loses: true, Times: 2, act: loseWrites},
+	{Name: "failover loses writes", Topologies: replicated, Profiles: lost, Loses: true, Least: 2 * s, Most: 5 * s, Times: 2, act: loseWrites},
 	{Name: "all is flushed", Profiles: lost, Loses: true, Times: 2, act: flushAll},
 	{Name: "older dump", Profiles: lost, Loses: true, Least: 1 * s, Most: 15 * s, Times: 2, act: olderDump},
 
@@ -103,4 +102,12 @@ var Faults = []Fault{
 
 	{Name: "disk is full", Profiles: disk, Least: 500 * ms, Most: 10 * s, Weight: 3, act: fillDisk},
 	{Name: "disk is read-only", Profiles: disk, Least: 500 * ms, Most: 10 * s, Weight: 2, act: readOnlyDisk},
+
+	{Name: "receiver is slow", Least: 1 * s, Most: 8 * s, act: mood("slow")},
+	{Name: "receiver hangs", Least: 1 * s, Most: 8 * s, Weight: 2, act: mood("hang")},
+	{Name: "receiver reads nothing", Least: 1 * s, Most: 8 * s, act: mood("unread")},
+	{Name: "receiver hangs up", Least: 1 * s, Most: 8 * s, Weight: 2, act: mood("reset")},
+	{Name: "receiver fails", Least: 1 * s, Most: 8 * s, act: mood("fail")},
+	{Name: "receiver is busy", Least: 1 * s, Most: 8 * s, act: mood("busy")},
+	{Name: "receiver lies", Least: 1 * s, Most: 8 * s, Weight: 2, act: mood("lie")},
 }

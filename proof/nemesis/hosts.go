@@ -102,15 +102,15 @@ func freezeProcess(kind string) func(context.Context, job) error {
 // mood has the receiver of a channel behave so, instead of well.
 func mood(how string) func(context.Context, job) error {
 	return func(ctx context.Context, j job) error {
-		channel, give, found := choose(j, j.channels, func(name string) []string { return []string{"mood of " + name} })
+		channel, give, found := choose(j, j.receivers.Channels(), func(c stage.Channel) []string { return []string{"mood of " + c.Name} })
 		if !found {
 			return nil
 		}
 		defer give()
 		return j.strike(ctx, blow{
-			target: channel,
-			begin:  plain(func() { j.receivers.Mood(channel, how) }),
-			end:    plain(func() { j.receivers.Mood(channel, "ok") }),
+			target: channel.Name,
+			begin:  plain(func() { j.receivers.Mood(channel.Name, how) }),
+			end:    plain(func() { j.receivers.Mood(channel.Name, "ok") }),
 		})
 	}
 }

@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// Profiles are the sets of faults. All have the faults of kept.
-var Profiles = []string{
-	"kept",  // Redis keeps all that it confirmed
-	"lost",  // it loses some or all: FLUSHALL, older dumps, failovers to a replica that lags
-	"clock", // its clock is set
-	"disk",  // the disks of hosts are full, or read-only
-	"mixed", // all of these
-}
+// Profiles are the names of the sets of faults.
+//
+//	kept   Redis keeps all that it confirmed; these faults the others have too
+//	lost   it loses some or all: FLUSHALL, older dumps, failovers to a replica that lags
+//	clock  its clock is set
+//	disk   the disks of hosts are full, or read-only
+//	mixed  all of these
+func Profiles() []string { return []string{"kept", "lost", "clock", "disk", "mixed"} }
 
 // Step is one fault of a plan.
 type Step struct {

@@ -17,7 +17,6 @@ type move struct {
 	from, to     *stage.Node
 	fromID, toID any
 	slot         any
-	others       []*stage.Node
 }
 
 // moveSlot moves a slot that has keys. For as long as the fault lasts half of them are there already.
@@ -32,7 +31,7 @@ func moveSlot(ctx context.Context, j job) error {
 		return nil
 	}
 	a, b := j.Pick%uint64(len(masters)), j.Pick/7%uint64(len(masters)-1)
-	m := move{from: masters[a], to: append(masters[:a:a], masters[a+1:]...)[b], others: masters}
+	m := move{from: masters[a], to: append(masters[:a:a], masters[a+1:]...)[b]}
 	if err := m.choose(ctx); err != nil {
 		return nil //nolint:nilerr // it has no key, or is away
 	}
@@ -69,7 +68,7 @@ func (m *move) begin(ctx context.Context) error {
 	return m.migrate(ctx, keys[:len(keys)/2])
 }
 
-// finish moves what is left, and tells all masters.
+// finish moves what is left, and tells the two masters. The others hear of it from these.
 func (m *move) finish(ctx context.Context) error {
 	for {
 		keys, err := m.keys(ctx)
@@ -83,7 +82,7 @@ func (m *move) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, n := range append([]*stage.Node{m.to, m.from}, m.others...) {
+	for _, n := range []*stage.Node{m.to, m.from} {
 		if _, err := n.Do(ctx, "CLUSTER", "SETSLOT", m.slot, "NODE", m.toID); err != nil {
 			return err
 		}
