@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package mutate
+
+// claims are rules of who holds an asset, and for how long.
+var claims = []Mutation{
+	{
+		Name: "unanswered renewal counts", Guarantee: "G1", File: "engine/renew.go",
+		Old: "\tcase extended:\n\t\tresult = \"ok\"",
+		New: "\tcase extended || !gone:\n\t\tresult = \"ok\"",
+		Why: "a renewal that got no answer prolongs the trust: a daemon that is cut off trusts a lock that has run out", Profiles: []string{"kept"},
+	},
+	{
+		Name: "trust outlives the lock", Guarantee: "G1", File: "engine/claim.go",
+		Old: "return sent + t.ttl - t.margin }",
+		New: "return sent + t.ttl + t.margin }",
+		Why: "the margin has the wrong sign: a claim is trusted when its lock has run out", Profiles: []string{"kept"},
+	},
+	{
+		Name: "anybody's lock is freed", Guarantee: "G1", File: "engine/store/lua/common.lua",
+		Old: "  if redis.call('GET', LOCK) == NONCE then\n    unlock()\n  end",
+		New: "  unlock()",
+		Why: "a release that comes late, or twice, frees the lock of who holds the asset now", Profiles: []string{"kept"},
+	},
+	{
+		Name: "claims are taken up unasked", Guarantee: "G1", File: "engine/restore.go",
+		Old: "\tcase !extended:\n",
+		New: "\tcase !extended && r.Watched && c.process == nil:\n",
+		Why: "after a restart a claim is held again although another has the lock by then", Profiles: []string{"kept"},
+	},
+	{
+		Name: "tokens count from the last one alone", Guarantee: "G3", File: "engine/store/lua/common.lua",
+		Old: "math.max(tonumber(last or 0) + 1, tonumber(NOW), tonumber(TOKEN) + 1)",
+		New: "math.max(tonumber(last or 0) + 1, tonumber(TOKEN) + 1)",
+		Why: "when Redis has lost its data, a daemon that did not see the last token begins below it", Profiles: []string{"lost"},
+	},
+	{
+		Name: "tokens are the clock alone", Guarantee: "G3", File: "engine/store/lua/common.lua",
+		Old: "math.max(tonumber(last or 0) + 1, tonumber(NOW), tonumber(TOKEN) + 1)",
+		New: "tonumber(NOW)",
+		Why: "when the clock of Redis is set back, tokens go back", Profiles: []string{"clock"},
+	},
+	{
+		Name: "dead processes are not missed", Guarantee: "G7", File: "engine/processes.go",
+		Old: "\tcase <-process.Exited():\n\t}",
+		New: "\tcase <-make(chan struct{}):\n\t}",
+		Why: "nobody looks whether the process lives: the lock of a dead agent is renewed until its cap", Profiles: []string{"kept"},
+	},
+	{
+		Name: "locks of the dead run out by themselves", Guarantee: "G7", File: "engine/renew.go",
+		Old: "\tif e.conclude(c, ReasonProcessExit) {\n\t\te.spawn(func(ctx context.Context) { e.free(ctx, c) })\n\t}",
+		New: "\te.conclude(c, ReasonProcessExit)",
+		Why: "the lock of a process that ended is not freed, so others wait for its ttl", Profiles: []string{"kept"},
+	},
+	{
+		Name: "silence is not judged", Guarantee: "G7", File: "engine/claim.go",
+		Old: "return min(c.trusted, c.cappedAt(), c.silentLocked(m))",
+		New: "return min(c.trusted, c.cappedAt())",
+		Why: "an agent that hangs keeps its claim until its cap", Profiles: []string{"kept"},
+	},
+	{
+		Name: "exec leaves its command", Guarantee: "G8", File: "daemon/cmd/picket/guard_linux.go",
+		Old: "\tg.killAt = g.trust.KillAt(process.Boottime())\n\tch.Terminate()\n",
+		New: "\tg.killAt = g.trust.KillAt(process.Boottime()) + 10*time.Second\n",
+		Why: "when the claim is lost, the command goes on while another holds the asset", Profiles: []string{"kept"},
+	},
+	{
+		Name: "exec has no clock of its own", Guarantee: "G8", File: "daemon/cmd/picket/guard_linux.go",
+		Old: "\t\tcase now >= g.trust.Until:\n\t\t\tg.end(ch, clock, s.Lost)\n",
+		New: "",
+		Why: "the command ends only when the daemon says so, and one that is frozen says nothing", Profiles: []string{"kept"},
+	},
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package mutate
+
+// notifications are rules of who is told, and when.
+var notifications = []Mutation{
+	{
+		Name: "accepted before it is committed", Guarantee: "G9", File: "engine/delivery/accept.go",
+		Old: "\t\tif err = c.box.Commit(in.Ref); err == nil {\n\t\t\tc.current.confirm(in.ID, asked)\n\t\t}",
+		New: "\t\tc.current.confirm(in.ID, asked)",
+		Why: "it is accepted while it is only staged: when Redis loses the ticket, nobody sends it", Profiles: []string{"lost"},
+	},
+	{
+		Name: "staged is as good as committed", Guarantee: "G10", File: "outbox/intents.go",
+		Old: "\t\tt.insert(in, Staged)",
+		New: "\t\tt.insert(in, Committed)",
+		Why: "it is sent although Redis may refuse the ticket's NOTIFYING", Profiles: []string{"kept"},
+	},
+	{
+		Name: "no attempt has a lease", Guarantee: "G10", File: "engine/store/lua/attempt.lua",
+		Old: "if not replay and status == 'sending' and left > 0 then",
+		New: "if not replay and status == 'sending' and left < 0 then",
+		Why: "two hosts that have the same notification send at once", Profiles: []string{"kept"},
+	},
+	{
+		Name: "a doubtful answer is a refusal", Guarantee: "G10", File: "notifier/outcome.go",
+		Old: "case j.d.AtMostOnce && (r.Status == outbox.Unknown || r.Doubtful):",
+		New: "case j.d.AtMostOnce && r.Status == outbox.Unknown:",
+		Why: "what may have arrived on an at_most_once channel is sent again", Profiles: []string{"kept"},
+	},
+	{
+		Name: "what is unknown is sent by another", Guarantee: "G10", File: "engine/store/lua/attempt.lua",
+		Old: "if once and not replay and status ~= 'pending' then",
+		New: "if once and not replay and status == 'sending' then",
+		Why: "a host that has an at_most_once notification too sends it when nobody knows whether the first one's arrived", Profiles: []string{"kept"},
+	},
+	{
+		Name: "a key without the run", Guarantee: "G9", File: "engine/store/asset.go",
+		Old: "\tif run >= 2 {",
+		New: "\tif run < 0 {",
+		Why: "a receiver takes the notification of a reopened ticket for one that it had", Profiles: []string{"kept"},
+	},
+	{
+		Name: "a receipt of another run settles", Guarantee: "G9", File: "outbox/receipts.go",
+		Old: "if d := in.Channels[channel]; in.Run == run && d.Status == Sent {",
+		New: "if d := in.Channels[channel]; d.Status == Sent {",
+		Why: "what a reopened ticket tells is not sent, because its first run was", Profiles: []string{"kept"},
+	},
+	{
+		Name: "one channel is enough", Guarantee: "G9", File: "engine/store/lua/end_notifying.lua",
+		Old: "    elseif status ~= 'discarded' then",
+		New: "    elseif status ~= 'discarded' and sent == 0 then",
+		Why: "a ticket is NOTIFIED when the first channel has it, and the others are told nothing", Profiles: []string{"kept"},
+	},
+	{
+		Name: "a failing receiver is given up", Guarantee: "G9", File: "notifier/channel/post.go",
+		Old: "\tcase code == 409, code >= 500:",
+		New: "\tcase code == 409, code >= 600:",
+		Why: "a receiver that answers 500 for a moment is never told", Profiles: []string{"kept"},
+	},
+	{
+		Name: "an adopter sends other words", Guarantee: "G9", File: "engine/delivery/answer.go",
+		Old: "Body: h.Body(ch.Name), Status: outbox.Pending",
+		New: "Body: []byte(h.Content()), Status: outbox.Pending",
+		Why: "another host sends another body under the same key", Profiles: []string{"kept"},
+	},
+	{
+		Name: "receipts are kept nowhere but in Redis", Guarantee: "G10", File: "notifier/outcome.go",
+		Old: "\terr := record()\n\tvar closed bool",
+		New: "\terr := error(nil)\n\tvar closed bool",
+		Why: "what Redis loses after it arrived is sent again", Profiles: []string{"lost"},
+	},
+	{
+		Name: "the living are taken for dead", Guarantee: "G10", File: "engine/lookout/sign.go",
+		Old: "Late: l.Pace.Life + l.Pace.Missed,",
+		New: "Late: l.Pace.Every / 2,",
+		Why: "a daemon takes over from one that lives", Profiles: []string{"kept"},
+	},
+}
