@@ -4,9 +4,11 @@
 package mutate
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -54,18 +56,16 @@ func TestTheMutationsCompile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			texts[m.File], packages["./"+filepath.Dir(m.File)] = text, filepath.Ext(m.File) == ".go"
+			texts[m.File] = text
+			if filepath.Ext(m.File) == ".go" {
+				packages["./"+filepath.Dir(m.File)] = true
+			}
 		}
 		flag, err := overlay(root, t.TempDir(), texts)
 		if err != nil {
 			t.Fatal(err)
 		}
-		args := []string{"build", flag}
-		for name, compiles := range packages {
-			if compiles {
-				args = append(args, name)
-			}
-		}
+		args := slices.AppendSeq([]string{"build", flag}, maps.Keys(packages))
 		if err := command(t.Context(), root, args...); err != nil {
 			t.Error(err)
 		}

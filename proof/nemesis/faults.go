@@ -13,7 +13,7 @@ import (
 type Fault struct {
 	Name       string
 	Topologies []string // where it can be; none: everywhere
-	Profiles   []string // which have it beside mixed, which has all; none: all
+	Profiles   []string // which have it, the one that is about it first; none: all
 	Loses      bool     // Redis may lose what it confirmed
 	Steps      bool     // the clock of a Redis is set
 	Least      time.Duration
@@ -28,11 +28,11 @@ type Fault struct {
 // Allowed reports whether a history of that kind may have it.
 func (f *Fault) Allowed(topology, profile string) bool {
 	return (len(f.Topologies) == 0 || slices.Contains(f.Topologies, topology)) &&
-		(len(f.Profiles) == 0 || profile == "mixed" || f.of(profile))
+		(len(f.Profiles) == 0 || slices.Contains(f.Profiles, profile))
 }
 
 // of reports whether it is what the profile is about.
-func (f *Fault) of(profile string) bool { return slices.Contains(f.Profiles, profile) }
+func (f *Fault) of(profile string) bool { return len(f.Profiles) > 0 && f.Profiles[0] == profile }
 
 var (
 	alone      = []string{"standalone"}
@@ -40,9 +40,10 @@ var (
 	cluster    = []string{"cluster"}
 	replicated = []string{"sentinel", "cluster"}
 
-	lost  = []string{"lost"}
-	clock = []string{"clock"}
-	disk  = []string{"disk"}
+	keeps = []string{"kept", "clock", "disk"}
+	lost  = []string{"lost", "mixed"}
+	clock = []string{"clock", "mixed"}
+	disk  = []string{"disk", "mixed"}
 )
 
 const (
@@ -53,8 +54,8 @@ const (
 // Faults are all that there are. Times are set against those of Picket: a lock of a few seconds, a sign of life that lasts 25 s, and 10 s
 // more until another host's daemon takes over.
 //
-// A master that is away for longer than its watchers bear is replaced, and what its replica lacked is lost. Where nothing may be lost
-// it is away for less.
+// A master that is away is not replaced in the profiles in which nothing may be lost: there stage.Options.Patience is longer than that. In
+// the others its replica takes over, and what that lacked is lost.
 var Faults = []Fault{
 	{Name: "daemon pauses", Least: 200 * ms, Most: 1500 * ms, Weight: 3, act: freezeDaemon},
 	{Name: "daemon freezes", Least: 2 * s, Most: 14 * s, Weight: 4, act: freezeDaemon},
@@ -80,10 +81,10 @@ var Faults = []Fault{
 
 	{Name: "redis is killed", Topologies: alone, Least: 50 * ms, Most: 6 * s, Weight: 3, act: killMaster},
 	{Name: "redis freezes", Topologies: alone, Least: 200 * ms, Most: 10 * s, Weight: 3, act: freezeMaster},
-	{Name: "master is killed for a moment", Topologies: replicated, Least: 20 * ms, Most: 300 * ms, act: killMaster},
-	{Name: "master freezes for a moment", Topologies: replicated, Least: 50 * ms, Most: 500 * ms, act: freezeMaster},
-	{Name: "master is killed", Topologies: replicated, Profiles: lost, Loses: true, Least: 4 * s, Most: 12 * s, Times: 4, act: killMaster},
-	{Name: "master freezes", Topologies: replicated, Profiles: lost, Loses: true, Least: 4 * s, Most: 12 * s, Times: 4, act: freezeMaster},
+	{Name: "master is killed", Topologies: replicated, Profiles: keeps, Least: 50 * ms, Most: 6 * s, Weight: 2, act: killMaster},
+	{Name: "master freezes", Topologies: replicated, Profiles: keeps, Least: 200 * ms, Most: 8 * s, Weight: 2, act: freezeMaster},
+	{Name: "master is killed and replaced", Topologies: replicated, Profiles: lost, Loses: true, Least: 4 * s, Most: 12 * s, Times: 4, act: killMaster},
+	{Name: "master freezes and is replaced", Topologies: replicated, Profiles: lost, Loses: true, Least: 4 * s, Most: 12 * s, Times: 4, act: freezeMaster},
 	{Name: "replica is killed", Topologies: replicated, Least: 200 * ms, Most: 8 * s, act: killReplica},
 	{Name: "sentinel is killed", Topologies: sentinel, Least: 200 * ms, Most: 6 * s, act: killSentinel},
 	{Name: "sentinel freezes", Topologies: sentinel, Least: 200 * ms, Most: 6 * s, act: freezeSentinel},

@@ -39,14 +39,13 @@ func stopDaemon(ctx context.Context, j job) error {
 	return j.onHost(ctx, func(h *stage.Host) blow { return blow{begin: h.Terminate, end: h.Start} })
 }
 
-// revive starts the daemons that ended by themselves, which none may.
-func (f *field) revive(ctx context.Context) error {
+// alive is an error if a daemon has ended by itself, which none may.
+func (f *field) alive() error {
 	var errs []error
 	for _, h := range f.stage.Hosts {
-		if h.Running() {
-			continue
+		if !h.Running() {
+			errs = append(errs, fmt.Errorf("the daemon of %s has ended by itself", h.Name))
 		}
-		errs = append(errs, fmt.Errorf("the daemon of %s ended by itself", h.Name), mend(ctx, h.Start))
 	}
 	return errors.Join(errs...)
 }

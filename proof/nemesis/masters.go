@@ -11,18 +11,10 @@ import (
 	"github.com/picketd/picket/proof/stage"
 )
 
-// shards is how many masters there are.
-func (f *field) shards() int {
-	if len(f.stage.Sentinels) == 0 {
-		return (len(f.stage.Nodes) + 1) / 2 // a Cluster has a replica for each; a standalone server is one
-	}
-	return 1
-}
-
 // masters are the nodes that serve shards now, as far as they are known.
 func (f *field) masters(ctx context.Context) []*stage.Node {
 	var all []*stage.Node
-	for shard := range f.shards() {
+	for shard := range f.stage.Shards() {
 		if n := f.master(ctx, shard); n != nil {
 			all = append(all, n)
 		}
@@ -73,7 +65,7 @@ func (f *field) watchMasters(ctx context.Context) {
 		node *stage.Node
 		at   int64 // before it was looked for
 	}
-	seen := make([]sight, f.shards())
+	seen := make([]sight, f.stage.Shards())
 	for id := unplanned; pause(ctx, lookEvery); {
 		for shard := range seen {
 			was, at := seen[shard], history.Now()

@@ -97,7 +97,7 @@ func TestWhatProfilesAreFor(t *testing.T) {
 		var loses, steps, disks bool
 		for _, f := range Faults {
 			if f.Allowed(topology, profile) {
-				loses, steps, disks = loses || f.Loses, steps || f.Steps, disks || f.of("disk")
+				loses, steps, disks = loses || f.Loses, steps || f.Steps, disks || slices.Equal(f.Profiles, disk)
 			}
 		}
 		if all := profile == "mixed"; loses != (all || profile == "lost") || steps != (all || profile == "clock") || disks != (all || profile == "disk") {

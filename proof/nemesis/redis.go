@@ -110,6 +110,11 @@ func loseWrites(ctx context.Context, j job) error {
 	}})
 }
 
+// moveSlot has a slot of a Cluster between two masters for as long.
+func moveSlot(ctx context.Context, j job) error {
+	return j.onShard(ctx, blow{begin: func(ctx context.Context) error { return j.stage.MoveSlot(ctx, j.Long) }})
+}
+
 func flushAll(ctx context.Context, j job) error { return j.onShard(ctx, blow{begin: j.stage.FlushAll}) }
 
 // olderDump has Redis fall back to what it had as long before. The fault is only when it falls.

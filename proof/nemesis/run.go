@@ -43,7 +43,9 @@ func Run(ctx context.Context, log *history.Log, s *stage.Stage, l *load.Load, r 
 	acting.Wait()
 	cancel()
 	<-watched
-	return errors.Join(append(errs, f.revive(context.WithoutCancel(ctx)))...)
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), mending)
+	defer cancel()
+	return errors.Join(append(errs, f.alive(), s.Mend(ctx))...)
 }
 
 // named is the fault of that name.
