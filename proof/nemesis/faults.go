@@ -76,6 +76,8 @@ var Faults = []Fault{
 	{Name: "replies are cut", Least: 200 * ms, Most: 12 * s, Weight: 3, act: cutReplies},
 	{Name: "replies are lost", Least: 100 * ms, Most: 1500 * ms, Weight: 4, act: loseReplies},
 	{Name: "replica is cut off", Topologies: replicated, Least: 500 * ms, Most: 8 * s, act: cutReplica},
+	{Name: "host is cut off from receivers", Least: 1 * s, Most: 10 * s, act: cutFromReceivers},
+	{Name: "replies of receivers are cut", Least: 1 * s, Most: 10 * s, act: cutRepliesOfReceivers},
 	{Name: "link of a host is slow", Least: 1 * s, Most: 10 * s, act: slowHost},
 	{Name: "link of a node is slow", Least: 1 * s, Most: 8 * s, act: slowNode},
 

@@ -101,6 +101,24 @@ func cutOff(ctx context.Context, j job) error {
 	return j.cut(ctx, h.Name, ways, nil)
 }
 
+// toReceivers has what goes between a host and the receivers cut.
+func (j job) toReceivers(ctx context.Context, ways func(*stage.Host) []way) error {
+	h, give, found := choose(j, j.stage.Hosts, func(h *stage.Host) []string { return []string{"receivers of " + h.Name} })
+	if !found {
+		return nil
+	}
+	defer give()
+	return j.cut(ctx, h.Name, ways(h), nil)
+}
+
+func cutFromReceivers(ctx context.Context, j job) error {
+	return j.toReceivers(ctx, func(h *stage.Host) []way { return both(h, stage.Harness) })
+}
+
+func cutRepliesOfReceivers(ctx context.Context, j job) error {
+	return j.toReceivers(ctx, func(h *stage.Host) []way { return []way{{stage.Harness, h}} })
+}
+
 // cutReplica cuts a replica off from the masters, but not from those who judge whether these live.
 func cutReplica(ctx context.Context, j job) error {
 	masters := j.masters(ctx)
