@@ -13,7 +13,7 @@ import (
 type Fault struct {
 	Name       string
 	Topologies []string // where it can be; none: everywhere
-	Profiles   []string // which have it, the one that is about it first; none: all
+	Profiles   []string // which have it; none: all
 	Loses      bool     // Redis may lose what it confirmed
 	Steps      bool     // the clock of a Redis is set
 	Least      time.Duration
@@ -32,7 +32,7 @@ func (f *Fault) Allowed(topology, profile string) bool {
 }
 
 // of reports whether it is what the profile is about.
-func (f *Fault) of(profile string) bool { return len(f.Profiles) > 0 && f.Profiles[0] == profile }
+func (f *Fault) of(profile string) bool { return len(f.Profiles) == 2 && f.Profiles[0] == profile }
 
 var (
 	alone      = []string{"standalone"}
@@ -41,6 +41,8 @@ var (
 	replicated = []string{"sentinel", "cluster"}
 
 	keeps = []string{"kept", "clock", "disk"}
+
+	// Each is what a profile is about, and mixed has it too.
 	lost  = []string{"lost", "mixed"}
 	clock = []string{"clock", "mixed"}
 	disk  = []string{"disk", "mixed"}

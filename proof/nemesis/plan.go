@@ -42,10 +42,10 @@ const (
 
 // gaps are the mean times between two faults. A plan has one of them: Picket's long protocols, such as a take-over, need calm to come
 // to their end, and others go wrong only in a storm.
-var gaps = []time.Duration{1200 * time.Millisecond, 2 * time.Second, 3 * time.Second, 5 * time.Second}
+var gaps = []time.Duration{800 * time.Millisecond, 1400 * time.Millisecond, 2200 * time.Millisecond, 3500 * time.Millisecond}
 
 // Plan makes a plan for so long a time. It has some of the faults that topology and profile allow, drawn anew for each seed: a fault
-// that is everywhere hides what shows only without it.
+// that is everywhere hides what shows only without it. What the profile is about is always there, and a third of the whole.
 func Plan(seed uint64, topology, profile string, long time.Duration) []Step {
 	kind := fnv.New64()
 	kind.Write([]byte(topology + " " + profile))
@@ -59,7 +59,7 @@ func Plan(seed uint64, topology, profile string, long time.Duration) []Step {
 	}
 	gap, times := gaps[random.IntN(len(gaps))], map[string]int{}
 	var plan []Step
-	at := first
+	at, there := first, false // there: what the profile is about
 	for {
 		at += time.Duration(random.ExpFloat64() * float64(gap)).Round(time.Millisecond)
 		room := long - last - at
@@ -71,6 +71,10 @@ func Plan(seed uint64, topology, profile string, long time.Duration) []Step {
 		})
 		if len(fits) == 0 {
 			continue
+		}
+		own := slices.DeleteFunc(slices.Clone(fits), func(f *Fault) bool { return !f.of(profile) })
+		if len(own) > 0 && (!there || random.IntN(3) == 0) {
+			fits, there = own, true
 		}
 		f := draw(random, fits)
 		times[f.Name]++
