@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -28,19 +27,6 @@ type Mutation struct {
 	Profiles   []string // where it shows; none: everywhere
 }
 
-// All are the mutations.
-func All() []Mutation { return slices.Concat(claims, writes, notifications, told) }
-
-// Named is the mutation of that name.
-func Named(name string) (Mutation, error) {
-	for _, m := range All() {
-		if m.Name == name {
-			return m, nil
-		}
-	}
-	return Mutation{}, fmt.Errorf("there is no mutation %q", name)
-}
-
 // Text is the file without the rule. root is the repository's.
 func (m *Mutation) Text(root string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(root, m.File))
@@ -51,31 +37,6 @@ func (m *Mutation) Text(root string) (string, error) {
 		return "", fmt.Errorf("cannot take %s out of %s: its text occurs %d times, should occur once", m.Name, m.File, n)
 	}
 	return strings.Replace(string(b), m.Old, m.New, 1), nil
-}
-
-// Build builds the command picket without the rule of that name, as the file out. root is the repository's, which stays as it is.
-func Build(ctx context.Context, root, name, out string) error {
-	dir, err := os.MkdirTemp("", "picket-mutation-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	m, err := Named(name)
-	if err != nil {
-		return err
-	}
-	text, err := m.Text(root)
-	if err != nil {
-		return err
-	}
-	flag, err := overlay(root, dir, map[string]string{m.File: text})
-	if err != nil {
-		return err
-	}
-	if out, err = filepath.Abs(out); err != nil {
-		return err
-	}
-	return command(ctx, root, "build", flag, "-o", out, "./daemon/cmd/picket")
 }
 
 // overlay writes what has go see other texts in files, and returns the flag for that.

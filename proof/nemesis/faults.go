@@ -3,36 +3,7 @@
 
 package nemesis
 
-import (
-	"context"
-	"slices"
-	"time"
-)
-
-// Fault is a kind of fault.
-type Fault struct {
-	Name       string
-	Topologies []string // where it can be; none: everywhere
-	Profiles   []string // which have it; none: all
-	Loses      bool     // Redis may lose what it confirmed
-	Steps      bool     // the clock of a Redis is set
-	Least      time.Duration
-	Most       time.Duration // how long it lasts; 0: over at once
-	Weight     int           // how often it is drawn. Defaults to 1
-	Times      int           // how often there may be one in a plan; 0: any number of times
-
-	// act brings it about on a target, waits, and ends it. It returns an error only if it cannot be ended.
-	act func(context.Context, job) error
-}
-
-// Allowed reports whether a history of that kind may have it.
-func (f *Fault) Allowed(topology, profile string) bool {
-	return (len(f.Topologies) == 0 || slices.Contains(f.Topologies, topology)) &&
-		(len(f.Profiles) == 0 || slices.Contains(f.Profiles, profile))
-}
-
-// of reports whether it is what the profile is about.
-func (f *Fault) of(profile string) bool { return len(f.Profiles) == 2 && f.Profiles[0] == profile }
+import "time"
 
 var (
 	alone      = []string{"standalone"}

@@ -5,6 +5,7 @@ package nemesis
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,8 +14,39 @@ import (
 	"github.com/picketd/picket/proof/stage"
 )
 
-// mending is how long is tried to end a fault, at most. Other faults may stand in the way until their own ends.
-const mending = 2 * time.Minute
+// Step is one fault of a plan.
+type Step struct {
+	ID    int
+	Fault string        // the name of one of Faults
+	At    time.Duration // since the plan's beginning
+	Long  time.Duration // how long it lasts; 0: over at once
+	Pick  uint64        // picks the target
+}
+
+// Fault is a kind of fault.
+type Fault struct {
+	Name       string
+	Topologies []string // where it can be; none: everywhere
+	Profiles   []string // which have it; none: all
+	Loses      bool     // Redis may lose what it confirmed
+	Steps      bool     // the clock of a Redis is set
+	Least      time.Duration
+	Most       time.Duration // how long it lasts; 0: over at once
+	Weight     int           // how often it is drawn. Defaults to 1
+	Times      int           // how often there may be one in a plan; 0: any number of times
+
+	// act brings it about on a target, waits, and ends it. It returns an error only if it cannot be ended.
+	act func(context.Context, job) error
+}
+
+// Allowed reports whether a history of that kind may have it.
+func (f *Fault) Allowed(topology, profile string) bool {
+	return (len(f.Topologies) == 0 || slices.Contains(f.Topologies, topology)) &&
+		(len(f.Profiles) == 0 || slices.Contains(f.Profiles, profile))
+}
+
+// of reports whether it is what the profile is about.
+func (f *Fault) of(profile string) bool { return len(f.Profiles) == 2 && f.Profiles[0] == profile }
 
 // field is where faults strike.
 type field struct {
@@ -65,66 +97,4 @@ func choose[T any](j job, candidates []T, things func(T) []string) (one T, give 
 		}
 	}
 	return one, nil, false
-}
-
-// blow is what one step does.
-type blow struct {
-	target, detail string
-	begin          func(context.Context) error
-	end            func(context.Context) error // nil: what begin does is over when it returns
-}
-
-// strike writes that the fault begins, begins it, waits, ends it, and writes that. What begin says is no error of the proof: a fault that meets
-// another may come to nothing, or to half. end is tried until it succeeds, also when ctx is over.
-func (j job) strike(ctx context.Context, b blow) error {
-	record := history.Fault{ID: j.ID, Name: j.Fault, Target: b.target, Loses: j.kind.Loses, Steps: j.kind.Steps, Detail: b.detail}
-	over := record
-	over.End = true
-	j.log.Write(history.Record{Fault: &record})
-	limited, cancel := context.WithTimeout(ctx, mending)
-	defer cancel()
-	if err := b.begin(limited); err != nil {
-		over.Detail = "at its beginning: " + err.Error()
-	}
-	var err error
-	if b.end != nil {
-		pause(ctx, j.Long)
-		if err = mend(ctx, b.end); err != nil {
-			over.Detail = "cannot be ended: " + err.Error()
-		}
-	}
-	j.log.Write(history.Record{Fault: &over})
-	return err
-}
-
-// mend tries until it succeeds, or the time for that is over.
-func mend(ctx context.Context, end func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mending)
-	defer cancel()
-	for {
-		err := end(ctx)
-		if err == nil || !pause(ctx, 200*time.Millisecond) {
-			return err
-		}
-	}
-}
-
-// pause waits, and reports whether ctx lasted as long.
-func pause(ctx context.Context, long time.Duration) bool {
-	timer := time.NewTimer(long)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// plain is a call that needs no context and cannot fail.
-func plain(call func()) func(context.Context) error {
-	return func(context.Context) error {
-		call()
-		return nil
-	}
 }

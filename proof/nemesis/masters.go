@@ -11,6 +11,9 @@ import (
 	"github.com/picketd/picket/proof/stage"
 )
 
+// roles is what a fault has in hand that decides which node is a master, or where slots are: one at a time.
+const roles = "roles"
+
 // masters are the nodes that serve shards now, as far as they are known.
 func (f *field) masters(ctx context.Context) []*stage.Node {
 	var all []*stage.Node

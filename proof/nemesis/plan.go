@@ -26,15 +26,6 @@ import (
 //	mixed  all of these
 func Profiles() []string { return []string{"kept", "lost", "clock", "disk", "mixed"} }
 
-// Step is one fault of a plan.
-type Step struct {
-	ID    int
-	Fault string        // the name of one of Faults
-	At    time.Duration // since the plan's beginning
-	Long  time.Duration // how long it lasts; 0: over at once
-	Pick  uint64        // picks the target
-}
-
 const (
 	first = time.Second            // before that there are no faults, so that there is something to lose
 	last  = 500 * time.Millisecond // nor after the plan's end less this

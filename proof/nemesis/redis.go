@@ -12,9 +12,6 @@ import (
 	"github.com/picketd/picket/proof/stage"
 )
 
-// roles is what a fault has in hand that decides which node is a master, or where slots are: one at a time.
-const roles = "roles"
-
 // onNode has something done to one of the nodes.
 func (j job) onNode(ctx context.Context, nodes []*stage.Node, things func(*stage.Node) []string, what func(*stage.Node) blow) error {
 	n, give, found := choose(j, nodes, things)
