@@ -68,11 +68,13 @@ func (s *settings) work(log *history.Log) {
 	}
 	var working sync.WaitGroup
 	for n := range s.workers {
+		by := fmt.Sprint(s.by, ".", n+1)
 		w := &worker{
-			caller: newCaller(log, fmt.Sprint(s.by, ".", n+1), s.host, os.Getenv("PICKET_SOCKET")),
-			job:    job{s.ttl, s.epoch, draining, meets},
-			rand:   rand.New(rand.NewPCG(s.seed, uint64(n))),
-			past:   map[string]int{},
+			caller:  newCaller(log, by, s.host, os.Getenv("PICKET_SOCKET")),
+			watcher: newCaller(log, by+" watches", s.host, os.Getenv("PICKET_SOCKET")),
+			job:     job{s.ttl, s.epoch, draining, meets},
+			rand:    rand.New(rand.NewPCG(s.seed, uint64(n))),
+			past:    map[string]int{},
 		}
 		working.Go(w.live)
 	}

@@ -42,6 +42,7 @@ func (w *worker) work(n name) {
 		return
 	}
 	h := &held{claim: *r.Claim, name: n, state: r.Ticket.State, run: r.Ticket.Run, next: r.Next}
+	defer w.attend(h)()
 	for range 25 {
 		if !w.pause(20*time.Millisecond, 400*time.Millisecond) {
 			break

@@ -33,10 +33,11 @@ type job struct {
 type worker struct {
 	*caller
 	job
-	rand *rand.Rand
-	old  []held         // claims that ended without being released, or were lost: some are written under all the same
-	met  []name         // the last tickets
-	past map[string]int // how many tickets of an asset and slot were found terminal
+	watcher *caller // of the claim that is held
+	rand    *rand.Rand
+	old     []held         // claims that ended without being released, or were lost: some are written under all the same
+	met     []name         // the last tickets
+	past    map[string]int // how many tickets of an asset and slot were found terminal
 }
 
 // held is a claim as its worker sees it.
@@ -118,7 +119,7 @@ func (w *worker) passed(n name) {
 // request is the body of a claim, and how long it waits for the asset. What lives as long as a process always has a max_hold, so that a
 // claim whose answer was lost, or which was forgotten, does not stand until the end.
 func (w *worker) request(n name) ([]byte, time.Duration) {
-	wait := []time.Duration{0, 0, w.ttl / 2, 2 * w.ttl}[w.rand.IntN(4)]
+	wait := []time.Duration{0, w.ttl / 2, w.ttl, 2 * w.ttl}[w.rand.IntN(4)]
 	b := map[string]any{"asset": n.asset, "task": n.task, "request": fmt.Sprint("r", w.rand.Uint64())}
 	if wait > 0 {
 		b["wait"] = wait.String()
