@@ -3,7 +3,10 @@
 
 package check
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // effect is what becomes of a register by an op, if it can be answered as it was; else nothing. Of an op whose answer is not known it is
 // what becomes of it if it is accepted.
@@ -21,8 +24,11 @@ func (m *model) effect(r register, o *op) []register {
 		return decide(r, o)
 	}
 	after, code, replayed := m.write(r, o)
-	if m.relaxed == "G5" && o.kind == toStep && (code == "" || code == "STEP_CONFLICT") {
+	switch {
+	case m.relaxed == "G5" && o.kind == toStep && oneOf(code, "", "STEP_CONFLICT") && oneOf(o.code, "", "STEP_CONFLICT"):
 		return []register{r, recorded(r, o)}
+	case m.relaxed == "G2" && o.code == "STALE_TOKEN" && code == "": // it was refused as stale, and done
+		return []register{after}
 	}
 	if o.maybe {
 		if code != "" {
@@ -107,6 +113,8 @@ func decide(r register, o *op) []register {
 	}
 	return all
 }
+
+func oneOf(code string, codes ...string) bool { return slices.Contains(codes, code) }
 
 func only(r register, such bool) []register {
 	if such {

@@ -24,8 +24,14 @@ func (s *story) link() {
 			s.told(c, told, sent)
 		}
 	}
-	commands := s.commands()
+	commands, listed := s.commands(), map[string]claim{}
 	for _, c := range s.calls {
+		for _, k := range c.out.Claims {
+			listed[k.ID] = k
+		}
+		if k, ok := listed[c.claimID]; ok {
+			c.asset, c.task = k.Asset, k.Task
+		}
 		g := s.byClaim[c.claimID]
 		if g == nil && c.claimID != "" {
 			if g = commands[c.pid]; g != nil {

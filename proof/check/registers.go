@@ -78,13 +78,16 @@ func (c *checker) blame(ticket string, ops []*op) {
 			break
 		}
 	}
-	var last *op
+	var last, stale *op
 	var shown []int
 	for _, o := range fewest(short) {
 		if o.call == nil {
 			continue
 		}
 		shown = append(shown, o.call.records()...)
+		if o.code == "STALE_TOKEN" {
+			stale = o
+		}
 		if o.end != never && (last == nil || o.end > last.end) {
 			last = o
 		}
@@ -92,6 +95,9 @@ func (c *checker) blame(ticket string, ops []*op) {
 	text := "no order of its calls explains what was answered"
 	if last != nil {
 		text = "no order of the calls before it explains this answer: " + last.call.String()
+	}
+	if guarantee == "G2" && stale != nil && stale != last {
+		text += "; but it is as if this had been done: " + stale.call.String()
 	}
 	c.violate(guarantee, ticket, shown, "%s", text)
 }

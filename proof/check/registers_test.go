@@ -124,6 +124,12 @@ func TestACallWithoutAnAnswerMayHappenUntilTheEndOrNever(t *testing.T) {
 			record(w, a)
 			w.see("host-b", "web/t1")
 		}, broken: "G2"},
+		"done, and refused as stale": {play: func(w *world) {
+			_, b := taken(w)
+			w.step("host-b", b, "online", online, `{}`)
+			w.last().Status, w.last().Body = http.StatusConflict, []byte(`{"code":"STALE_TOKEN","detail":"so it is"}`)
+			w.see("host-b", "web/t1")
+		}, broken: "G2"},
 		"a finish that came twice": {play: func(w *world) {
 			a := w.claim("host-a", "web", "t1")
 			w.step("host-a", a, "online", offline, `{}`)

@@ -193,6 +193,19 @@ func TestHoldersAreTold(t *testing.T) {
 			watch(w, a, "lost", "expired")
 			watch(w, a, "held", nil)
 		}, broken: "G8", says: "lives again"},
+		"it had ended before": {play: func(w *world) {
+			a := w.claim("host-a", "web", "t1")
+			w.step("host-a", a, "online", offline, `{}`)
+			w.ask("host-a", "POST", "/v1/claims/"+a+"/finish", dict{}, func() (int, any) { return 0, nil })
+			watch(w, a, "lost", "expired")
+			w.finish("host-a", a)
+		}},
+		"it ends when it was told": {play: func(w *world) {
+			a := w.claim("host-a", "web", "t1")
+			w.step("host-a", a, "online", offline, `{}`)
+			watch(w, a, "lost", "expired")
+			w.finish("host-a", a)
+		}, broken: "G8", says: "lives again"},
 		"it writes again": {play: func(w *world) {
 			a := w.claim("host-a", "web", "t1")
 			watch(w, a, "lost", "expired")
@@ -211,6 +224,12 @@ func TestHoldersAreTold(t *testing.T) {
 		"a command goes on":     {play: exec("", none), broken: "G8", says: "a command under token 900"},
 		"picket exec is frozen": {play: exec("exec host-a", none), excused: "G8: picket exec itself was killed or frozen"},
 		"another's is":          {play: exec("exec host-b", none), broken: "G8"},
+		"the claim is ended by force": {play: exec("", func(w *world) {
+			w.ask("host-c", "GET", "/v1/claims", nil, func() (int, any) {
+				return http.StatusOK, dict{"claims": []claim{{ID: "of-exec", Token: 900, Asset: "web", Task: "t1"}}}
+			})
+			w.ask("host-c", "DELETE", "/v1/claims/of-exec?force=true", nil, func() (int, any) { return http.StatusNoContent, nil })
+		}), excused: "G8: an administrator took it from its holder"},
 		"the lock is broken": {
 			play:    exec("", func(w *world) { w.admin("host-c", "POST", "/v1/locks/web/break", "breakLock", "broken", func() {}) }),
 			excused: "G8: an administrator took it from its holder",

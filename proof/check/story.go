@@ -61,6 +61,11 @@ type call struct {
 // ok: the call did what it asked for.
 func (c *call) ok() bool { return c.status >= 200 && c.status < 300 }
 
+// ends: is it a call by which a claim's holder ends it?
+func (c *call) ends() bool {
+	return c.kind == toRelease && !c.force || c.kind == toFinish || c.in.Finish
+}
+
 // unknown: nobody can tell whether it did anything.
 func (c *call) unknown() bool {
 	return c.status == 0 || c.status >= 500

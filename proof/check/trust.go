@@ -42,7 +42,7 @@ func (s *story) let(g *grant) int64 {
 	at := int64(never)
 	for _, c := range g.calls {
 		switch {
-		case (c.kind == toRelease || c.kind == toFinish || c.in.Finish) && (c.ok() || c.unknown()):
+		case c.ends() && (c.ok() || c.unknown()):
 			at = min(at, c.sent)
 		case c.told() != "":
 			at = min(at, c.came)
@@ -112,8 +112,7 @@ func (c *checker) trust() {
 func (s *story) forced(w window, before int64) bool {
 	ttl := s.setup.TTLMS * int64(time.Millisecond)
 	return slices.ContainsFunc(s.calls, func(c *call) bool {
-		ends := c.kind == toBreak && c.asset == w.asset || c.kind == toReopen && c.ticket() == w.ticket() ||
-			c.kind == toRelease && c.force && c.claimID == w.id
+		ends := (c.kind == toBreak || c.force) && c.asset == w.asset || c.kind == toReopen && c.ticket() == w.ticket()
 		return ends && (c.ok() || c.unknown()) && c.sent <= before && c.came >= w.sent && w.call.sent-ttl <= c.came
 	})
 }

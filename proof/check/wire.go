@@ -36,6 +36,7 @@ type request struct {
 // response is what an answer's body may say, of all calls, problems among them.
 type response struct {
 	Claim    *claim                  `json:"claim"`
+	Claims   []claim                 `json:"claims"`
 	Ticket   *ticket                 `json:"ticket"`
 	Next     []next                  `json:"next"`
 	Replayed bool                    `json:"replayed"`
