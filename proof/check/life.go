@@ -8,8 +8,8 @@ import "time"
 // stall is for how long a process of the harness, or a daemon, may get no turn on a machine that runs several histories at once.
 const stall = 3 * time.Second
 
-// life looks whether locks outlive what their claims hang on: the process, the heartbeat, the cap. A claim that is refused because
-// another has the asset tells who has it. (G7)
+// life looks whether claims outlive what they hang on: the process, the heartbeat, the cap. Who watches one is told that it is held; one
+// that is refused because another has the asset tells who has it. (G7)
 func (c *checker) life() {
 	for _, one := range c.calls {
 		h := one.out.Holder
@@ -18,6 +18,13 @@ func (c *checker) life() {
 		}
 		if g := c.held(one, h); g != nil {
 			c.outlived(one, g)
+		}
+	}
+	for _, g := range c.grants {
+		for _, one := range g.calls {
+			if told := one.out.Claim; one.kind == toWatch && one.ok() && told != nil && told.Status == "held" {
+				c.outlived(one, g)
+			}
 		}
 	}
 }
@@ -35,19 +42,19 @@ func (s *story) held(refused *call, h *holder) (last *grant) {
 
 // outlived tells of a lock that should be gone. Without a fault the lock goes when the daemon sees why; with one, which may keep the
 // daemon from seeing it or from telling Redis, when it runs out after the fault. (engine/doc.go, "What each loss means")
-func (c *checker) outlived(refused *call, g *grant) {
+func (c *checker) outlived(shows *call, g *grant) {
 	ttl := c.setup.TTLMS * int64(time.Millisecond)
 	look := func(what string, end int64) {
 		limit := end + int64(stall)
-		if over := c.faults.over(g.host, end-3*ttl, refused.sent); over > end-3*ttl {
+		if over := c.faults.over(g.host, end-3*ttl, shows.sent); over > end-3*ttl {
 			if over == never {
 				return
 			}
 			limit = max(limit, over+ttl+int64(stall)+g.heartbeat*int64(time.Millisecond))
 		}
-		if refused.sent > limit && !c.faults.stepped(0, refused.came) {
-			c.violate("G7", g.asset, append([]int{g.n}, refused.records()...), "the lock of token %d on %s is still there %s after %s: %s",
-				g.token, g.host, time.Duration(refused.sent-end).Round(time.Millisecond), what, refused)
+		if shows.sent > limit && !c.faults.stepped(0, shows.came) {
+			c.violate("G7", g.asset, append([]int{g.n}, shows.records()...), "the lock of token %d on %s is still there %s after %s: %s",
+				g.token, g.host, time.Duration(shows.sent-end).Round(time.Millisecond), what, shows)
 		}
 	}
 	for _, p := range c.processes {
@@ -59,18 +66,19 @@ func (c *checker) outlived(refused *call, g *grant) {
 	if g.claimed != nil && g.hold > 0 {
 		look("its cap was reached", g.came+g.hold*int64(time.Millisecond)+margin)
 	}
-	if signed := c.signed(g); g.heartbeat > 0 && signed != never {
+	if signed := c.signed(g, shows.sent); g.heartbeat > 0 && signed != never {
 		look("its heartbeat ran out", signed+g.heartbeat*int64(time.Millisecond)+margin)
 	}
 }
 
-// signed is when a claim's holder gave its last sign of life: each POST is one, and so is one that may be under way.
-func (s *story) signed(g *grant) int64 {
+// signed is when a claim's holder gave its last sign of life before a time: each POST is one, and one that may be under way then makes it
+// never.
+func (s *story) signed(g *grant, before int64) int64 {
 	last := g.came
 	for _, c := range g.calls {
 		switch {
-		case c.kind == toWatch || c.kind == toClaim:
-		case c.status == 0:
+		case c.kind == toWatch || c.kind == toClaim || c.sent >= before:
+		case c.status == 0 || c.came >= before:
 			return never
 		default:
 			last = max(last, c.came)

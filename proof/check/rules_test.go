@@ -138,6 +138,17 @@ func TestALockLivesNoLongerThanItsAgentDeserves(t *testing.T) {
 			w.refused("host-b", "web", "host-a", holder)
 		}
 	}
+	told := func(claimed func(*world) int, long time.Duration) func(*world) {
+		return func(w *world) {
+			claimed(w)
+			w.pass(long)
+			for id := range w.claims {
+				w.ask("host-a", "GET", "/v1/claims/"+id+"?wait=1s", nil, func() (int, any) {
+					return http.StatusOK, dict{"claim": dict{"id": id, "token": w.claims[id].Token, "asset": "web", "task": "t1", "status": "held"}}
+				})
+			}
+		}
+	}
 	none := func(*world) {}
 	fault := func(target string) func(*world) {
 		return func(w *world) { w.fault("daemon freezes", target, false, false, func() { w.pass(5 * time.Second) }) }
@@ -148,6 +159,8 @@ func TestALockLivesNoLongerThanItsAgentDeserves(t *testing.T) {
 		"and the daemon froze":   {play: later(watched, 7*time.Second, fault("host-a"))},
 		"until after the TTL":    {play: later(watched, 19*time.Second, fault("host-a")), broken: "G7"},
 		"another's daemon froze": {play: later(watched, 4*time.Second, fault("host-b")), broken: "G7"},
+		"its holder is told so":  {play: told(watched, 4*time.Second), broken: "G7", says: "process ended"},
+		"of a silent one too":    {play: told(beating, 15*time.Second), broken: "G7", says: "heartbeat"},
 		"within its heartbeat":   {play: later(beating, 9*time.Second, none)},
 		"its heartbeat ran out":  {play: later(beating, 15*time.Second, none), broken: "G7", says: "heartbeat"},
 		"its cap is reached": {play: func(w *world) {
