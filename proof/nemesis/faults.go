@@ -33,7 +33,7 @@ var Faults = []Fault{
 	{Name: "daemon pauses", Least: 200 * ms, Most: 1500 * ms, Weight: 3, act: freezeDaemon},
 	{Name: "daemon freezes", Least: 2 * s, Most: 14 * s, Weight: 4, act: freezeDaemon},
 	{Name: "daemon freezes past its sign of life", Least: 26 * s, Most: 36 * s, Times: 1, act: freezeDaemon},
-	{Name: "daemon is killed", Least: 50 * ms, Most: 6 * s, Weight: 5, act: killDaemon},
+	{Name: "daemon is killed", Least: 50 * ms, Most: 12 * s, Weight: 5, act: killDaemon},
 	{Name: "daemon stays away", Least: 37 * s, Most: 48 * s, Times: 1, act: killDaemon},
 	{Name: "daemon is stopped", Least: 10 * ms, Most: 3 * s, Weight: 2, act: stopDaemon},
 
