@@ -5,6 +5,7 @@ package daemon
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -81,4 +82,12 @@ func (r *receiver) wantRequests(t *testing.T, n int, title string) {
 			t.Errorf("the receiver has got %s, want the title %q", one.body, title)
 		}
 	}
+}
+
+// keyOf is the header Idempotency-Key of what is told about an asset.
+func keyOf(asset string, run int64) string {
+	if run == 1 {
+		return fmt.Sprintf("%q", asset+"/"+theTask)
+	}
+	return fmt.Sprintf("%q", fmt.Sprintf("%s/%s~%d", asset, theTask, run))
 }
