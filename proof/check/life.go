@@ -8,6 +8,9 @@ import "time"
 // stall is for how long a process of the harness, or a daemon, may get no turn on a machine that runs several histories at once.
 const stall = 3 * time.Second
 
+// prompt is the same for a daemon that answers: it has turns.
+const prompt = 1500 * time.Millisecond
+
 // life looks whether claims outlive what they hang on: the process, the heartbeat, the cap. Who watches one is told that it is held; one
 // that is refused because another has the asset tells who has it. (G7)
 func (c *checker) life() {
@@ -17,13 +20,13 @@ func (c *checker) life() {
 			continue
 		}
 		if g := c.held(one, h); g != nil {
-			c.outlived(one, g)
+			c.outlived(one, g, stall)
 		}
 	}
 	for _, g := range c.grants {
 		for _, one := range g.calls {
 			if told := one.out.Claim; one.kind == toWatch && one.ok() && told != nil && told.Status == "held" {
-				c.outlived(one, g)
+				c.outlived(one, g, prompt)
 			}
 		}
 	}
@@ -42,15 +45,15 @@ func (s *story) held(refused *call, h *holder) (last *grant) {
 
 // outlived tells of a lock that should be gone. Without a fault the lock goes when the daemon sees why; with one, which may keep the
 // daemon from seeing it or from telling Redis, when it runs out after the fault. (engine/doc.go, "What each loss means")
-func (c *checker) outlived(shows *call, g *grant) {
+func (c *checker) outlived(shows *call, g *grant, slack time.Duration) {
 	ttl := c.setup.TTLMS * int64(time.Millisecond)
 	look := func(what string, end int64) {
-		limit := end + int64(stall)
+		limit := end + int64(slack)
 		if over := c.faults.over(g.host, end-3*ttl, shows.sent); over > end-3*ttl {
 			if over == never {
 				return
 			}
-			limit = max(limit, over+ttl+int64(stall)+g.heartbeat*int64(time.Millisecond))
+			limit = max(limit, over+ttl+int64(slack)+g.heartbeat*int64(time.Millisecond))
 		}
 		if shows.sent > limit && !c.faults.stepped(0, shows.came) {
 			c.violate("G7", g.asset, append([]int{g.n}, shows.records()...), "the lock of token %d on %s is still there %s after %s: %s",

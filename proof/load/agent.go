@@ -83,7 +83,7 @@ func (s *settings) work(log *history.Log) {
 
 // pid is the process that a claim is to hang on: this one, or one that soon ends.
 func (w *worker) pid() int {
-	sleep := exec.Command("sleep", fmt.Sprint((w.ttl / 2 * time.Duration(1+w.rand.IntN(4))).Seconds()))
+	sleep := exec.Command("sleep", fmt.Sprint((w.ttl / 4 * time.Duration(1+w.rand.IntN(4))).Seconds()))
 	sleep.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if w.chance(50) || sleep.Start() != nil {
 		return os.Getpid()
