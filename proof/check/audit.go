@@ -98,7 +98,7 @@ func (c *checker) audit() {
 		case "refusals":
 			told[a.Host+f["PICKET_CODE"]] = true
 			continue
-		case "unconfirmed", "lost":
+		case "unconfirmed", "lost", "forced": // the last is an administrator's
 			continue
 		}
 		noted[t] = append(noted[t], a.n)

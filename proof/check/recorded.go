@@ -37,8 +37,7 @@ func (c *checker) leadsOn(read *call) {
 		if !along(e) {
 			wrong("G4", "the flow does not lead there")
 		}
-		byAgent := slices.Contains([]string{"claimed", "step", "failure", "released"}, e.Event) ||
-			e.Event == "notifying" && !strings.HasPrefix(e.Reason, "retry")
+		byAgent := slices.Contains([]string{"claimed", "step", "failure", "released"}, e.Event) || e.Event == "notifying" && !retried(e)
 		switch {
 		case e.Event == "claimed" && e.Token <= token:
 			wrong("G3", "the token before it is greater")
@@ -56,6 +55,9 @@ func (c *checker) leadsOn(read *call) {
 		state = e.To
 	}
 }
+
+// retried: is it an administrator who has a notification sent again?
+func retried(e event) bool { return e.Event == "notifying" && strings.HasPrefix(e.Reason, "retry") }
 
 // along: does the flow permit what an event says?
 func along(e event) bool {
@@ -87,6 +89,9 @@ func (c *checker) joins(read *call) {
 	events, answers, open := map[write]int64{}, map[write][]*call{}, map[write]int64{}
 	for _, e := range read.out.Events {
 		w := write{e.Event, e.Step, e.To, e.Token}
+		if retried(e) {
+			continue
+		}
 		switch e.Event {
 		case "failure", "failed":
 			w.to = ""

@@ -78,16 +78,13 @@ func (c *checker) blame(ticket string, ops []*op) {
 			break
 		}
 	}
-	var last, stale *op
+	var last *op
 	var shown []int
 	for _, o := range fewest(short) {
 		if o.call == nil {
 			continue
 		}
 		shown = append(shown, o.call.records()...)
-		if o.code == "STALE_TOKEN" {
-			stale = o
-		}
 		if o.end != never && (last == nil || o.end > last.end) {
 			last = o
 		}
@@ -96,10 +93,26 @@ func (c *checker) blame(ticket string, ops []*op) {
 	if last != nil {
 		text = "no order of the calls before it explains this answer: " + last.call.String()
 	}
-	if guarantee == "G2" && stale != nil && stale != last {
-		text += "; but it is as if this had been done: " + stale.call.String()
+	if done := doneThough(short); done != nil {
+		shown = append(shown, done.call.records()...)
+		text += "; it is as if this had been done: " + done.call.String()
 	}
 	c.violate(guarantee, ticket, shown, "%s", text)
+}
+
+// doneThough is the call that was refused as stale, if that it was done all the same explains everything.
+func doneThough(ops []*op) *op {
+	for i, o := range ops {
+		if o.code != "STALE_TOKEN" {
+			continue
+		}
+		done := *o
+		done.code, done.maybe = "", true
+		if linearizable(append(slices.Delete(slices.Clone(ops), i, i+1), &done), "") == porcupine.Ok {
+			return o
+		}
+	}
+	return nil
 }
 
 // until is the history of a register up to a time: what was under way then has no answer yet.

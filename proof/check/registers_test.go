@@ -129,7 +129,7 @@ func TestACallWithoutAnAnswerMayHappenUntilTheEndOrNever(t *testing.T) {
 			w.step("host-b", b, "online", online, `{}`)
 			w.last().Status, w.last().Body = http.StatusConflict, []byte(`{"code":"STALE_TOKEN","detail":"so it is"}`)
 			w.see("host-b", "web/t1")
-		}, broken: "G2"},
+		}, broken: "G2", says: "as if this had been done: step online"},
 		"a finish that came twice": {play: func(w *world) {
 			a := w.claim("host-a", "web", "t1")
 			w.step("host-a", a, "online", offline, `{}`)

@@ -268,6 +268,11 @@ func TestEachWriteLeavesOneRecord(t *testing.T) {
 			whole(w)
 			w.audit("host-b", dict{"EVENT": "step", "CALL": "step", "TICKET": "web/t1", "TOKEN": w.token})
 		}, broken: "G12", says: "3 answers, and 4 records"},
+		"another by an administrator": {play: func(w *world) {
+			whole(w)
+			w.audit("host-b", dict{"EVENT": "forced", "CALL": "release", "TICKET": "web/t1", "TOKEN": w.token})
+			w.release("host-b", fmt.Sprint("claim-", w.token))
+		}},
 		"no record of it": {play: func(w *world) { whole(w); w.drop("step") }, broken: "G12", says: "3 answers, and 2 records"},
 		"the daemon was killed": {
 			play: func(w *world) {
@@ -324,7 +329,10 @@ func TestTheHistoryOfATicketIsWhatWasAccepted(t *testing.T) {
 	}
 	more := func(e event) func([]event) []event { return func(all []event) []event { return append(all, e) } }
 	judge(t, map[string]spoilt{
-		"so it is":           {play: events(func(all []event) []event { return all })},
+		"so it is": {play: events(func(all []event) []event { return all })},
+		"retried": {play: events(func(all []event) []event {
+			return append(all, event{Event: "failed", From: online, To: failed}, event{Event: "notifying", From: failed, To: notifying, Reason: "retry: so it is", Token: -1})
+		})},
 		"a write is missing": {play: events(func(all []event) []event { return all[:3] }), broken: "G12", says: "accepted 1 times, and is 0 times"},
 		"a failure is":       {play: events(func(all []event) []event { all[2].Count = 1; return all }), broken: "G12", says: "accepted 2 times, and is 1 times"},
 		"a number is":        {play: events(func(all []event) []event { all[3].Seq = 1; return all }), broken: "G12", says: "not the next"},
