@@ -26,6 +26,7 @@ var rules = []struct {
 	{[]string{"G6"}, (*checker).resume},
 	{[]string{"G6"}, (*checker).lists},
 	{[]string{"G7"}, (*checker).life},
+	{[]string{"G7"}, (*checker).freed},
 	{[]string{"G8"}, (*checker).toldOfLoss},
 	{[]string{"G9", "G10"}, (*checker).delivery},
 	{[]string{"G11"}, (*checker).problems},

@@ -173,6 +173,28 @@ func TestALockLivesNoLongerThanItsAgentDeserves(t *testing.T) {
 	})
 }
 
+func TestTheLockOfTheDeadIsFreed(t *testing.T) {
+	t.Parallel()
+	lost := func(reason string, meanwhile func(*world), long time.Duration) func(*world) {
+		return func(w *world) {
+			w.pass(time.Minute)
+			w.audit("host-a", dict{"EVENT": "lost", "ASSET": "web", "TOKEN": 5, "REASON": reason})
+			meanwhile(w)
+			w.pass(long)
+			w.audit("host-b", dict{"EVENT": "lost", "ASSET": "web", "TOKEN": 5, "REASON": "expired: found by the next claim"})
+		}
+	}
+	none := func(*world) {}
+	judge(t, map[string]spoilt{
+		"it runs out":             {play: lost("process_exit", none, 2*time.Second), broken: "G7", says: "had ended for 2"},
+		"while it is being freed": {play: lost("process_exit", none, time.Second)},
+		"of one that expired":     {play: lost("expired", none, 2*time.Second)},
+		"while Redis is away": {play: lost("process_exit", func(w *world) {
+			w.fault("redis is killed", "redis-1", false, false, func() { w.pass(time.Second) })
+		}, 2*time.Second)},
+	})
+}
+
 func TestHoldersAreTold(t *testing.T) {
 	t.Parallel()
 	watch := func(w *world, id, status string, reason any) {

@@ -33,7 +33,7 @@ const (
 
 // gaps are the mean times between two faults. A plan has one of them: Picket's long protocols, such as a take-over, need calm to come
 // to their end, and others go wrong only in a storm.
-var gaps = []time.Duration{800 * time.Millisecond, 1400 * time.Millisecond, 2200 * time.Millisecond, 3500 * time.Millisecond}
+var gaps = []time.Duration{800 * time.Millisecond, 1500 * time.Millisecond, 2500 * time.Millisecond, 5 * time.Second}
 
 // Plan makes a plan for so long a time. It has some of the faults that topology and profile allow, drawn anew for each seed: a fault
 // that is everywhere hides what shows only without it. What the profile is about is always there, and a third of the whole.

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package check
+
+import (
+	"strings"
+	"time"
+)
+
+// freed looks whether the lock of a process that ended was freed, instead of running out: the next claim would find that and say so in the
+// audit. Around a fault, which may keep a daemon from telling Redis, it may run out. (G7; engine/doc.go, "process_exit")
+func (c *checker) freed() {
+	ttl := c.setup.TTLMS * int64(time.Millisecond)
+	type claim struct{ asset, token string }
+	ended := map[claim]auditRecord{}
+	for _, a := range c.audits {
+		of := claim{a.Fields["PICKET_ASSET"], a.Fields["PICKET_TOKEN"]}
+		reason := a.Fields["PICKET_REASON"]
+		switch was, told := ended[of]; {
+		case a.Fields["PICKET_EVENT"] != "lost":
+		case reason == "process_exit":
+			ended[of] = a
+		case told && strings.HasPrefix(reason, "expired: found") && a.at-was.at > int64(prompt):
+			if from := was.at - 3*ttl; c.faults.over(was.Host, from, a.at) == from && !c.faults.stepped(0, a.at) {
+				c.violate("G7", of.asset, []int{was.n, a.n},
+					"the process of token %s on %s had ended for %s, and its lock was not freed: the next claim found that it had run out",
+					of.token, was.Host, time.Duration(a.at-was.at).Round(time.Millisecond))
+			}
+		}
+	}
+}
