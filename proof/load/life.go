@@ -12,15 +12,15 @@ import (
 func (w *worker) live() {
 	for w.pause(50*time.Millisecond, 600*time.Millisecond) {
 		switch n := w.rand.IntN(100); {
-		case n < 50:
+		case n < 40:
 			w.work(w.shared())
-		case n < 82:
+		case n < 78:
 			w.work(w.told())
-		case n < 87:
+		case n < 82:
 			w.look(w.known())
-		case n < 94:
+		case n < 88:
 			w.haunt()
-		case n < 97:
+		case n < 91:
 			w.breakLock()
 		default:
 			if n := w.known(); w.reopen(n) {

@@ -79,11 +79,11 @@ var Faults = []Fault{
 	{Name: "disk is full", Profiles: disk, Least: 500 * ms, Most: 10 * s, Weight: 3, act: fillDisk},
 	{Name: "disk is read-only", Profiles: disk, Least: 500 * ms, Most: 10 * s, Weight: 2, act: readOnlyDisk},
 
-	{Name: "receiver is slow", Least: 1 * s, Most: 8 * s, act: mood("slow")},
-	{Name: "receiver hangs", Least: 1 * s, Most: 8 * s, Weight: 2, act: mood("hang")},
-	{Name: "receiver reads nothing", Least: 1 * s, Most: 8 * s, act: mood("unread")},
-	{Name: "receiver hangs up", Least: 1 * s, Most: 8 * s, Weight: 2, act: mood("reset")},
-	{Name: "receiver fails", Least: 1 * s, Most: 8 * s, act: mood("fail")},
-	{Name: "receiver is busy", Least: 1 * s, Most: 8 * s, act: mood("busy")},
-	{Name: "receiver lies", Least: 1 * s, Most: 8 * s, Weight: 2, act: mood("lie")},
+	{Name: "receiver is slow", Least: 1 * s, Most: 12 * s, Weight: 3, act: mood("slow")},
+	{Name: "receiver hangs", Least: 1 * s, Most: 12 * s, Weight: 4, act: mood("hang")},
+	{Name: "receiver reads nothing", Least: 1 * s, Most: 12 * s, Weight: 3, act: mood("unread")},
+	{Name: "receiver hangs up", Least: 1 * s, Most: 12 * s, Weight: 4, act: mood("reset")},
+	{Name: "receiver fails", Least: 1 * s, Most: 12 * s, Weight: 3, act: mood("fail")},
+	{Name: "receiver is busy", Least: 1 * s, Most: 12 * s, Weight: 3, act: mood("busy")},
+	{Name: "receiver lies", Least: 1 * s, Most: 12 * s, Weight: 4, act: mood("lie")},
 }
