@@ -129,6 +129,29 @@ func TestNothingSupersededIsSent(t *testing.T) {
 		"at_most_once, all the same":      {play: again("daemon is killed", "host-b", false, 0, "host-b", "once"), broken: "G10", says: "at_most_once"},
 		"at_most_once, unknown":           {play: func(w *world) { told(w); w.sent("host-b", "once", 0, 0); both(w) }, broken: "G10", says: "at_most_once"},
 		"at_most_once, lost, on one host": {play: again("all is flushed", "", true, 0, "host-b", "once"), broken: "G10", says: "at_most_once"},
+		"at_most_once, lost at once": {
+			play:    again("all is flushed", "", true, 0, "host-c", "once"),
+			excused: "G10: Redis lost a second intent together with its attempt",
+		},
+		"at_most_once, lost later": {play: func(w *world) {
+			told(w)
+			both(w)
+			w.pass(10 * time.Second)
+			w.fault("all is flushed", "", true, false, func() {})
+			w.sent("host-c", "once", 0, 200)
+		}, broken: "G10", says: "at_most_once"},
+		"at_most_once, accepted anew": {play: func(w *world) {
+			told(w)
+			both(w)
+			w.pass(10 * time.Second)
+			w.fault("all is flushed", "", true, false, func() { delete(w.tickets, "web/t1") })
+			a := w.claim("host-c", "web", "t1")
+			w.step("host-c", a, "online", online, `{}`)
+			w.step("host-c", a, "vuln", examined, `{}`)
+			w.step("host-c", a, "assess", risky, `{}`)
+			w.notify("host-c", a, "danger")
+			w.sent("host-c", "once", 0, 200)
+		}, excused: "G10: Redis lost it, and another host accepted it anew"},
 		"a person's word": {play: func(w *world) {
 			told(w)
 			w.sent("host-b", "once", 0, 0)

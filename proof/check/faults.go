@@ -66,6 +66,11 @@ func (all faults) struck(host string, from, to int64) bool {
 	return slices.ContainsFunc(all, func(f *fault) bool { return f.within(from, to) && (f.on(host) || f.onRedis()) })
 }
 
+// without are all but one.
+func (all faults) without(one *fault) faults {
+	return slices.DeleteFunc(slices.Clone(all), func(f *fault) bool { return f == one })
+}
+
 // crashed: did a daemon end in this time, in whatever way?
 func (all faults) crashed(host string, from, to int64) bool {
 	return slices.ContainsFunc(all, func(f *fault) bool {

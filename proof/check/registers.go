@@ -13,7 +13,7 @@ import (
 )
 
 // patience is for how long one register is searched for an order in which its answers are right.
-const patience = 5 * time.Second
+const patience = 3 * time.Second
 
 // registers looks whether each ticket behaves as a register with one writer at a time: G2, G4 and G5.
 func (c *checker) registers() {

@@ -3,7 +3,10 @@
 
 package check
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	// beyond is for how long an attempt is nobody else's after its channel's time-out. (DESIGN, section 6)
@@ -13,6 +16,8 @@ const (
 	away = int64(4 * time.Second)
 	// unasked is until when such a sending begins, counted from when somebody else decided against it. (outbox/doc.go)
 	unasked = int64(17 * time.Second)
+	// round is how long a daemon's look at what it has to send may lie back: every 2 s, and what it takes. (outbox/doc.go)
+	round = int64(5 * time.Second)
 	// begun is how long it may take from the question whether it may be sent to the first bytes at the receiver, without a fault.
 	begun = int64(stall)
 )
@@ -35,6 +40,7 @@ var windows = []exception{
 	{"it was begun before it was decided about", false, true, (*story).begunBefore},
 	{"Redis lost data with two holders of the intent", false, true, (*story).lostBoth},
 	{"Redis lost a second intent together with its attempt", true, false, (*story).lostSecond},
+	{"Redis lost it, and another host accepted it anew", true, false, (*story).acceptedAnew},
 }
 
 // retried: "A retry is a person's word, and is sent." (outbox/doc.go)
@@ -79,9 +85,19 @@ func (s *story) begunBefore(_ key, a, b sending) bool {
 func (s *story) lostBoth(_ key, _, b sending) bool { return s.faults.lost(0, b.Begin) }
 
 // lostSecond: "What a round cannot see is a repeated notify, or a retry, on another host that sent since the last round and that Redis
-// lost together with the intent." (outbox/doc.go)
+// lost together with the intent." (outbox/doc.go) A daemon that is held up makes no rounds.
 func (s *story) lostSecond(_ key, a, b sending) bool {
-	return a.Host != b.Host && s.faults.lost(a.Begin-int64(stall), b.Begin)
+	return a.Host != b.Host && slices.ContainsFunc(s.faults, func(f *fault) bool {
+		return f.loses && f.within(a.Begin-round, b.Begin) && (f.begin <= a.at+round || s.faults.without(f).struck(b.Host, f.begin-round, f.end))
+	})
+}
+
+// acceptedAnew: "notifications of then are told or sent again under the same key, the work since is done again" (docs/redis.md)
+func (s *story) acceptedAnew(k key, a, b sending) bool {
+	return a.Host != b.Host && slices.ContainsFunc(s.calls, func(c *call) bool {
+		return c.kind == toNotify && c.ticket() == k.ticket && c.host == b.Host && (c.ok() || c.unknown()) &&
+			c.sent < b.Begin && s.faults.lost(a.Begin, c.came)
+	})
 }
 
 // over is when a sending's sender knew its end, or gave it up: the receiver may hear of that later.
