@@ -64,7 +64,7 @@ func runCampaign(ctx context.Context, args []string) (bool, error) {
 	return sum.right(), nil
 }
 
-// make makes the histories, atOnce at the same time, until on says false or ctx ends.
+// make makes the histories, atOnce at the same time, until on says false or ctx ends. Those that are under way then come to their end.
 func (p *plan) make(ctx context.Context, on func(*result) bool) (*summary, error) {
 	sum := newSummary()
 	var (
@@ -76,7 +76,7 @@ func (p *plan) make(ctx context.Context, on func(*result) bool) (*summary, error
 	for range p.atOnce {
 		wg.Go(func() {
 			for i := range next {
-				r := p.one(ctx, i)
+				r := p.one(i)
 				mu.Lock()
 				if i < last {
 					sum.add(r)
@@ -104,7 +104,7 @@ func (p *plan) make(ctx context.Context, on func(*result) bool) (*summary, error
 }
 
 // one makes the history with that number, in a process of its own.
-func (p *plan) one(ctx context.Context, i int) *result {
+func (p *plan) one(i int) *result {
 	topology, profile := p.topologies[i%len(p.topologies)], p.profiles[i/len(p.topologies)%len(p.profiles)]
 	seed := p.seed + uint64(i)
 	failed := func(err error) *result {
@@ -120,10 +120,9 @@ func (p *plan) one(ctx context.Context, i int) *result {
 	if err != nil {
 		return failed(err)
 	}
-	cmd := exec.CommandContext(ctx, self, "run", "-topology", topology, "-profile", profile, "-seed", strconv.FormatUint(seed, 10),
+	cmd := exec.Command(self, "run", "-topology", topology, "-profile", profile, "-seed", strconv.FormatUint(seed, 10),
 		"-time", p.long.String(), "-picket", p.picket, "-mutation", p.mutation, "-out", dir)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 10 * time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM} // no Ctrl-C of a terminal's
 	said := &bytes.Buffer{}
 	cmd.Stdout, cmd.Stderr = said, said
 	ended := cmd.Run()
