@@ -19,8 +19,8 @@ var writes = []Mutation{
 	},
 	{
 		Name: "steps have no fence", Guarantee: "G2", File: "engine/store/lua/step.lua",
-		Old: "if not newest() then",
-		New: "if redis.call('EXISTS', GRANT) == 0 then",
+		Old: "if not own and not newest() then",
+		New: "if not own and redis.call('EXISTS', GRANT) == 0 then",
 		Why: "a step is recorded whoever holds the asset", Profiles: []string{"clock", "kept"},
 	},
 	{

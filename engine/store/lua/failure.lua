@@ -7,16 +7,17 @@
 
 local STEP, RECORD, FINAL, FROM, ERROR = unpack(ARGV, 12)
 
+local t = redis.call('HMGET', TICKET, 'state', 'last_write', 'failure_step', 'failure_count', 'updated_at')
+local state = t[1]
+if t[2] == WRITE then -- its answer was lost: it counts, whoever has the asset now
+  return answer(OK, redis.call('HGETALL', TICKET), came(TOKEN, 'failure', 'failed'))
+end
 if not newest() then
   refuse('STALE_TOKEN')
   return answer(STALE)
 end
-local t = redis.call('HMGET', TICKET, 'state', 'last_write', 'failure_step', 'failure_count', 'updated_at')
-local state = t[1]
 if passed(t[2]) then
   return answer(GONE)
-elseif t[2] == WRITE then
-  return answer(OK, redis.call('HGETALL', TICKET), came(TOKEN, 'failure', 'failed'))
 end
 if not within(FROM, state) then
   refuse('ILLEGAL_TRANSITION')

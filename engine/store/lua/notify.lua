@@ -10,19 +10,19 @@
 
 local INTENT, DAEMON, CONTENT, FACTS, DIGEST, FROM, CHANNELS = unpack(ARGV, 12, 18)
 
+local t = redis.call('HMGET', TICKET, 'state', 'intent', 'record.notification', 'notify_claim', 'intents', 'last_write', 'revision',
+  'updated_at', 'bytes')
+local state = t[1]
+if t[2] == INTENT then -- its answer was lost: it counts, whoever has the asset now
+  redis.call('HSET', TICKET, 'intent', INTENT) -- for the replicas
+  return answer(OK, redis.call('HGETALL', TICKET), came(TOKEN, 'notifying'))
+end
 if not newest() then
   refuse('STALE_TOKEN')
   return answer(STALE)
 end
-local t = redis.call('HMGET', TICKET, 'state', 'intent', 'record.notification', 'notify_claim', 'intents', 'last_write', 'revision',
-  'updated_at', 'bytes')
-local state = t[1]
 if passed(t[6]) then
   return answer(GONE)
-end
-if t[2] == INTENT then
-  redis.call('HSET', TICKET, 'intent', INTENT) -- for the replicas
-  return answer(OK, redis.call('HGETALL', TICKET), came(TOKEN, 'notifying'))
 end
 if t[3] then
   if string.match(t[3], '%S+$') ~= DIGEST and t[4] == NONCE then
