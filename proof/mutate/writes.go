@@ -55,8 +55,8 @@ var writes = []Mutation{
 	},
 	{
 		Name: "a lost reply counts twice", Guarantee: "G5", File: "engine/store/lua/failure.lua",
-		Old: "elseif t[2] == WRITE then",
-		New: "elseif false then",
+		Old: "if t[2] == WRITE then",
+		New: "if false then",
 		Why: "a failure that is sent again, because Redis' reply was lost, is counted again", Profiles: []string{"kept"},
 	},
 	{
