@@ -110,7 +110,7 @@ func (t *tx) change(h *head, channel string, fn func(Origin, *Delivery) error) e
 		t.addDue(h.Ref, channel, is.Due)
 	}
 	t.putJSON(intentsBucket, channelKey(h.ID, channel), is)
-	if moved || was.Waits() != is.Waits() {
+	if was.isDue(h.Origin) != is.isDue(h.Origin) || was.Waits() != is.Waits() {
 		return t.wait(h)
 	}
 	return nil

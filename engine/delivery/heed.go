@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/picketd/picket/agent/again"
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/store"
 	"github.com/picketd/picket/outbox"
 )
@@ -100,9 +101,9 @@ func (c *Courier) heed(ctx context.Context, in outbox.Intent, f store.Hash, aske
 	c.current.doubt(in.ID, named, begun, asked)
 	switch {
 	case f.State() == "":
-		return c.keep(in, f)
+		return c.keep(ctx, in, f)
 	case !named && !reopened && !f.Knows(in.ID):
-		if err := c.keep(in, f); err != nil {
+		if err := c.keep(ctx, in, f); err != nil {
 			return err
 		}
 		return c.beside(ctx, in, f)
@@ -128,7 +129,7 @@ func (c *Courier) heed(ctx context.Context, in outbox.Intent, f store.Hash, aske
 
 // keep has what is parked wait in this outbox alone, as the ticket lost it. What people were told since, under whatever intent of the
 // run, waits no more.
-func (c *Courier) keep(in outbox.Intent, f store.Hash) error {
+func (c *Courier) keep(ctx context.Context, in outbox.Intent, f store.Hash) error {
 	told := map[string]outbox.Status{}
 	for channel, d := range in.Channels {
 		switch {
@@ -141,6 +142,7 @@ func (c *Courier) keep(in outbox.Intent, f store.Hash) error {
 				return err
 			}
 			c.log.Error("a notification waits for a person in the outbox of this host alone", "ticket", in.Ticket, "channel", channel, "reason", o.Error)
+			c.store.Tell(ctx, audit.Event{Kind: audit.Parked, Asset: in.Asset, Task: in.Task, Channel: channel, Reason: o.Error})
 		}
 	}
 	if len(told) == 0 {
