@@ -4,6 +4,7 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -259,9 +260,15 @@ func (h *crashHost) parked(t *testing.T) {
 		return err == nil && ticket.State == "NOTIFYING" && ticket.Delivery[once].Status == "parked"
 	})
 	wholeHistory(t, h.client, theAsset)
-	h.emptied(t)
+	eventually(t, "the daemon has nothing to do", func() bool {
+		status, err := h.client.Status(t.Context())
+		return err == nil && status.Outbox.Ready == 0
+	})
+	h.stop(t)
 	h.start(t, "")
-	if ticket, err := h.client.Ticket(t.Context(), theAsset, theTask); err != nil || ticket.Delivery[once].Status != "parked" {
-		t.Errorf("after another start: %+v, %v", ticket, err)
+	ticket, err := h.client.Ticket(t.Context(), theAsset, theTask)
+	list, listErr := h.client.OutboxTicket(t.Context(), theAsset, theTask)
+	if err := errors.Join(err, listErr); err != nil || ticket.Delivery[once].Status != "parked" || len(list.Intents) != 1 || list.Intents[0].Notification == nil {
+		t.Errorf("after another start: %+v, %+v, %v", ticket, list, err)
 	}
 }

@@ -24,11 +24,11 @@ func fellBack(t *testing.T, s *shared) {
 		found  outbox.Status // on the ticket that fell back
 		leased bool          // by an attempt that the ticket knows of, of another daemon
 		want   outbox.Status
-		again  bool // the notifier gets it again, which parks what it had begun at most once
+		again  bool // it is open again: to be sent, or parked if it was begun, or because a person has to decide
 	}{
-		{name: "parked", kept: outbox.Parked, found: outbox.Pending, want: outbox.Parked},
-		{name: "parked, attempt lost", kept: outbox.Parked, found: outbox.Sending, want: outbox.Parked},
-		{name: "parked, attempt alive", kept: outbox.Parked, found: outbox.Sending, leased: true, want: outbox.Sending},
+		{name: "parked", kept: outbox.Parked, found: outbox.Pending, want: outbox.Parked, again: true},
+		{name: "parked, attempt lost", kept: outbox.Parked, found: outbox.Sending, want: outbox.Parked, again: true},
+		{name: "parked, attempt alive", kept: outbox.Parked, found: outbox.Sending, leased: true, want: outbox.Sending, again: true},
 		{name: "dead", kept: outbox.Dead, found: outbox.Sending, want: outbox.Dead},
 		{name: "discarded", kept: outbox.Discarded, found: outbox.Pending, want: outbox.Discarded},
 		{name: "sent", kept: outbox.Sent, found: outbox.Sending, leased: true, want: outbox.Sent},

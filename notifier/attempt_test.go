@@ -73,7 +73,7 @@ func TestVerdicts(t *testing.T) {
 		"done, sent by another":        {one("c"), outbox.Committed, outbox.Answer{Verdict: outbox.Done, Status: outbox.Sent}, nil, 0, outbox.Sent, outbox.Closed, nil},
 		"done, discarded":              {one("c"), outbox.Committed, outbox.Answer{Verdict: outbox.Done, Status: outbox.Discarded}, nil, 0, outbox.Discarded, outbox.Closed, nil},
 		"superseded":                   {one("c"), outbox.Committed, outbox.Answer{Verdict: outbox.Superseded}, nil, 0, outbox.Pending, outbox.Closed, nil},
-		"park":                         {once("c"), outbox.Committed, outbox.Answer{Verdict: outbox.Park}, nil, 0, outbox.Parked, outbox.Closed, nil},
+		"park":                         {once("c"), outbox.Committed, outbox.Answer{Verdict: outbox.Park}, nil, 0, outbox.Parked, outbox.Committed, nil},
 		"lost is sent all the same":    {one("c"), outbox.Adopted, outbox.Answer{Verdict: outbox.Lost}, nil, 1, outbox.Sent, outbox.Closed, []outbox.Status{outbox.Sent}},
 		"lost, at_most_once":           {once("c"), outbox.Committed, outbox.Answer{Verdict: outbox.Lost}, nil, 0, outbox.Parked, outbox.Committed, []outbox.Status{outbox.Parked}},
 		"lost, at_most_once, sole":     {once("c"), outbox.Committed, outbox.Answer{Verdict: outbox.Lost, Sole: true}, nil, 1, outbox.Sent, outbox.Closed, []outbox.Status{outbox.Sent}},

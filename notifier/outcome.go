@@ -139,11 +139,12 @@ func (j *job) shut(recorded ...string) error {
 func (j *job) close(s outbox.Status, text string) {
 	o := j.outcome(s, j.d.Attempts, time.Now(), text)
 	if j.n.persist(func() error { return j.n.box.Record(o, time.Now(), false) }) == nil {
+		j.d.Status = s
 		j.finish(false)
 	}
 }
 
-// left names the channels other than this one that are not settled yet, or not on the ticket, or wait for a person here.
+// left names the channels other than this one that are not settled yet, or not on the ticket, or wait for a person.
 func (j *job) left() (names []string, err error) {
 	if len(j.in.Channels) == 1 {
 		return nil, nil

@@ -233,23 +233,28 @@ func (w *world) get(ref outbox.Ref) outbox.Intent {
 	return in
 }
 
-// shutWith checks that the intent is closed and the channels stand as given.
+// shutWith checks that the channels stand as given, and that the intent is closed, or open with its content if one is parked.
 func (w *world) shutWith(ref outbox.Ref, want map[string]outbox.Status) {
 	w.t.Helper()
 	in := w.get(ref)
-	got := map[string]outbox.Status{}
+	got, parked, kept := map[string]outbox.Status{}, false, len(in.Content) > 0
 	for name, d := range in.Channels {
 		got[name] = d.Status
+		parked = parked || want[name] == outbox.Parked
+		kept = kept && len(d.Body) > 0
 	}
-	if in.Origin != outbox.Closed || !maps.Equal(got, want) {
-		w.t.Errorf("the intent is %s with %v, want closed with %v", in.Origin, got, want)
+	if parked == (in.Origin == outbox.Closed) || parked != kept || !maps.Equal(got, want) {
+		w.t.Errorf("the intent is %s with %v, want %v, its content is there: %v", in.Origin, got, want, kept)
+	}
+	if n := w.store.Stats().Ready; n > 0 {
+		w.t.Errorf("%d are ready", n)
 	}
 	if due, next, err := w.store.Due(time.Now().Add(1000*time.Hour), 10); err != nil || len(due) > 0 || !next.IsZero() {
 		w.t.Errorf("still due: %v, %v, %v", due, next, err)
 	}
 }
 
-// untilShut waits in real time.
+// untilShut waits in real time until the intent is closed, or waits for a person.
 func (w *world) untilShut(ref outbox.Ref) {
 	w.t.Helper()
 	eventually(w.t, "shut", func() bool {
@@ -257,6 +262,9 @@ func (w *world) untilShut(ref outbox.Ref) {
 		for _, d := range in.Channels {
 			if d.Status == outbox.Sent && !d.Recorded {
 				return false
+			}
+			if d.Status == outbox.Parked && d.Recorded {
+				return true
 			}
 		}
 		return in.Origin == outbox.Closed

@@ -42,11 +42,11 @@ func (s *Store) Record(o Outcome, due time.Time, recorded bool) error {
 	})
 }
 
-// Keep parks a channel of an intent that Redis lost. The intent stays open, with its content, until a person decides here: Decide,
-// Record as Sent, or Again.
+// Keep parks a channel of an intent that Redis lost, or takes note that it lost the ticket on which the channel is parked. The intent
+// stays open, with its content, until a person decides here: Decide, Record as Sent, or Again.
 func (s *Store) Keep(o Outcome) error {
 	return s.change(o.Ref, o.Channel, func(_ Origin, d *Delivery) error {
-		if !d.Status.Settled() {
+		if !d.Status.Settled() || d.Status == Parked && !d.Lost {
 			d.Status, d.Lost, d.Recorded, d.At, d.Error = Parked, true, true, wall(o.At), o.Error
 		}
 		return nil
@@ -110,5 +110,8 @@ func (t *tx) change(h *head, channel string, fn func(Origin, *Delivery) error) e
 		t.addDue(h.Ref, channel, is.Due)
 	}
 	t.putJSON(intentsBucket, channelKey(h.ID, channel), is)
+	if was.isDue(h.Origin) != is.isDue(h.Origin) || was.Waits() != is.Waits() {
+		return t.wait(h)
+	}
 	return nil
 }

@@ -26,6 +26,7 @@ func (t *tx) decide(h *head, decided map[string]Status) error {
 	for name, status := range decided {
 		err := t.change(h, name, func(_ Origin, d *Delivery) error {
 			if !d.Status.Settled() || d.Waits() {
+				d.Unsure = d.Unsure || d.Status == Parked
 				d.Status, d.Recorded, d.At, d.Error = status, true, wall(time.Now()), ""
 			}
 			return nil
@@ -46,7 +47,7 @@ func (t *tx) decide(h *head, decided map[string]Status) error {
 	return t.shut(h)
 }
 
-// Again has a channel that waits sent once more: an intent of its own, committed under a fresh id, takes its place, with the same key
+// Again has a channel that waits here alone sent once more: an intent of its own, committed under a fresh id, takes its place, with the same key
 // and bytes. No ticket knows that one, so nobody else can have it. ErrNotFound: nothing waits there.
 func (s *Store) Again(ref Ref, channel, id string) error {
 	return s.write(true, func(t *tx) error {
@@ -58,7 +59,7 @@ func (s *Store) Again(ref Ref, channel, id string) error {
 		switch {
 		case err != nil:
 			return err
-		case h.Origin == Closed || !d.Waits():
+		case h.Origin == Closed || !d.Alone():
 			return fmt.Errorf("%w: nothing of %s waits on channel %q", ErrNotFound, h.ID, channel)
 		}
 		content, err := t.get(bodiesBucket, channelKey(h.ID, ""))

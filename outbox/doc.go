@@ -19,7 +19,7 @@
 //	  outcome    outbox   fsynced
 //	  outcome    Redis    on the ticket
 //	6 recorded   outbox   the channel's outcome is on the ticket, and with the last channel, in the same write,
-//	  shut                the intent is closed: content and bodies leave, receipts stay
+//	  shut                the intent is closed: content and bodies leave, receipts stay. While a channel is parked it stays open
 //
 // engine/delivery does 1 to 4 and what is in Redis, the notifier asks it for 5 and does the rest.
 //
@@ -73,13 +73,20 @@
 //     would have changed before the first byte; the intent is committed, and nobody can have taken it over (above); and the last round
 //     found no other daemon's attempt on its ticket. What a round cannot see is a repeated notify, or a retry, on another host that sent
 //     since the last round and that Redis lost together with the intent.
+//   - What is parked on the ticket stays open here too (Waits): listed, with its content, without limit of time, neither due nor counted as
+//     ready or old. It takes room in the outbox, and its user's. It costs its part of the engine's round, which closes it when it finds on the
+//     ticket what was decided on whatever host, while this one was away too. A retry of the channel takes its place; that of another channel
+//     hands it on to the retry's intent, content and all, wherever that is. Who answers for another's ticket has it likewise.
+//   - When the round, or a decision on this host, finds that Redis lost the ticket, it is parked in this outbox alone, as the next rule says.
+//     So is what was decided longer ago than terminal tickets are kept, if this daemon was away for as long.
 //   - Any other is kept for a person (Keep): parked in this outbox alone, open, listed, with its content, without limit of time. On this
 //     host retry, settle and discard decide about it, whether the ticket is gone, or was begun anew and has nothing to decide about, or
 //     has something that the same call decides. Discarded is a fact here and changes no ticket. Settled is a receipt, which comes to the
 //     ticket, and makes one that is gone anew, in INIT. Retried, it is an intent of its own (Again) that no ticket knows, which waits
 //     if the ticket tells the same meanwhile, else is sent once and becomes a receipt; if nobody knows whether that one arrived, or it
 //     was given up, it is kept again. When the ticket comes back, it is told that the channel is parked, and what is decided there
-//     holds here.
+//     holds here. Where several outboxes have it, each has it to decide; what people were told in its run, by a receipt on the ticket,
+//     closes it in each.
 //   - Two intents may tell people the same: those of one ticket and run, after a retry or a loss of data. On one channel only one of them
 //     is worked on at a time, so the second finds the receipt of the first.
 //   - Whether a channel is at_most_once is frozen on the ticket with the content. A host that adopts or retries it under another

@@ -30,6 +30,7 @@ func (t *tx) insert(in Intent, origin Origin) {
 	for name, d := range in.Channels {
 		t.putChannel(h, name, d)
 	}
+	t.waits[in.ID] = onlyWaits(origin, in.Channels)
 }
 
 // putChannel writes a channel of an intent, with its body.
@@ -48,7 +49,7 @@ func (t *tx) putChannel(h *head, name string, d Delivery) {
 	}
 }
 
-// revive makes a closed intent sendable again on those of in's channels that are settled neither there nor here.
+// revive makes a closed intent sendable again on those of in's channels that are settled neither there nor here, or are parked.
 func (t *tx) revive(h *head, in Intent) error {
 	kept, err := t.channels(h.ID)
 	if err != nil {
@@ -60,7 +61,7 @@ func (t *tx) revive(h *head, in Intent) error {
 			was.Body, was.Due = d.Body, d.Due
 			d = was
 		}
-		if d.Status.Settled() {
+		if d.Status.Settled() && !d.Waits() {
 			continue
 		}
 		t.putChannel(h, name, d)
@@ -106,6 +107,7 @@ func (t *tx) turn(h *head, origin Origin) error {
 			t.addDue(h.Ref, name, d.Due)
 		}
 	}
+	t.waits[h.ID] = onlyWaits(origin, channels)
 	return nil
 }
 
@@ -125,6 +127,7 @@ func (t *tx) remove(h *head) error {
 	t.del(intentsBucket, []byte(h.ID))
 	t.del(ticketsBucket, h.ticketKey())
 	t.count(h, -1)
+	t.waits[h.ID] = false
 	return nil
 }
 

@@ -85,8 +85,11 @@ type Delivery struct {
 	Recorded   bool      `json:"recorded,omitempty"` // the settled status is on the ticket
 	Taken      []string  `json:"taken,omitempty"`    // recipients that have it, while others have not
 	Lost       bool      `json:"lost,omitempty"`     // no ticket knows of it: Keep and Again
+	Unsure     bool      `json:"unsure,omitempty"`   // a person decided about it as parked
 }
 
-// Waits reports whether a person must decide here, because Redis lost the intent: no ticket says that it waits, and only this outbox
-// has the content.
-func (d *Delivery) Waits() bool { return d.Lost && (d.Status == Parked || d.Status == Dead) }
+// Waits reports whether a person must decide. Until then the intent stays open, with its content, because Redis may lose the ticket.
+func (d *Delivery) Waits() bool { return d.Status == Parked || d.Lost && d.Status == Dead }
+
+// Alone reports whether a person must decide here, because Redis lost the intent: no ticket says that it waits.
+func (d *Delivery) Alone() bool { return d.Lost && d.Waits() }

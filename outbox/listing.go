@@ -122,26 +122,36 @@ func (s *Store) count(t *tx) error {
 	}); err != nil {
 		return err
 	}
-	s.counts, s.used = counts, used
-	s.publish(t.findOldest())
+	waits, err := t.findWaits()
+	if err != nil {
+		return err
+	}
+	s.counts, s.used, s.waits = counts, used, waits
+	s.publish(t.findOldest(func(id string) bool { return waits[id] }))
 	return nil
 }
 
 func (s *Store) publish(oldest time.Time) {
 	s.stats.Store(&Stats{
 		Staged: s.counts[Staged],
-		Ready:  s.counts[Committed] + s.counts[Adopted],
+		Ready:  s.counts[Committed] + s.counts[Adopted] - len(s.waits),
 		Oldest: oldest,
 	})
 }
 
 // findOldest returns the At of the oldest intent that is ready, or zero.
-func (t *tx) findOldest() (oldest time.Time) {
+func (t *tx) findOldest(waits func(id string) bool) (oldest time.Time) {
+	c := t.Bucket(orderBucket).Cursor()
 	for _, o := range []Origin{Committed, Adopted} {
-		for _, k := range t.prefixed(orderBucket, []byte(o), 1) {
-			if at := unstamp(k[len(o):]); oldest.IsZero() || at.Before(oldest) {
-				oldest = at
-			}
+		k, _ := c.Seek([]byte(o))
+		for bytes.HasPrefix(k, []byte(o)) && waits(string(k[len(o)+8:])) {
+			k, _ = c.Next()
+		}
+		if !bytes.HasPrefix(k, []byte(o)) {
+			continue
+		}
+		if at := unstamp(k[len(o):]); oldest.IsZero() || at.Before(oldest) {
+			oldest = at
 		}
 	}
 	return oldest

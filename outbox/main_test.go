@@ -139,7 +139,7 @@ func verify(t interface {
 	for _, b := range buckets {
 		want[string(b)] = map[string]bool{}
 	}
-	counts := map[Origin]int{}
+	counts, waits := map[Origin]int{}, 0
 	if err := s.view(func(t *tx) error {
 		return t.Bucket(intentsBucket).ForEach(func(k, _ []byte) error {
 			id, channel, isChannel := strings.Cut(string(k), "\x00")
@@ -150,6 +150,13 @@ func verify(t interface {
 			want["intents"][string(k)] = true
 			if !isChannel {
 				counts[h.Origin]++
+				channels, err := t.channels(id)
+				if err != nil {
+					return err
+				}
+				if onlyWaits(h.Origin, channels) {
+					waits++
+				}
 				want["tickets"][string(h.ticketKey())] = true
 				want["order"][string(h.orderKey())] = true
 				if h.Origin != Closed {
@@ -191,7 +198,7 @@ func verify(t interface {
 	}); err != nil {
 		t.Errorf("cannot read the indexes: %v", err)
 	}
-	if st := s.Stats(); st.Staged != counts[Staged] || st.Ready != counts[Committed]+counts[Adopted] {
-		t.Errorf("Stats says %+v of %v", st, counts)
+	if st := s.Stats(); st.Staged != counts[Staged] || st.Ready != counts[Committed]+counts[Adopted]-waits {
+		t.Errorf("Stats says %+v of %v, of which %d wait for a person", st, counts, waits)
 	}
 }

@@ -95,7 +95,7 @@ func (m *model) revive(has *Intent, in Intent) {
 			was.Due, was.Body = d.Due, d.Body
 			d = was
 		}
-		if d.Status == Pending || d.Status == Sending || d.Status == Unknown {
+		if d.Status == Pending || d.Status == Sending || d.Status == Unknown || d.Status == Parked {
 			has.Channels[name], has.Content, has.Origin = d, in.Content, Adopted
 		}
 	}
@@ -372,8 +372,17 @@ func compare(t *rapid.T, s *Store, m *model, base time.Time) {
 	}
 	equal("what is closed", closed, m.closed, err)
 
-	stats := Stats{Staged: len(staged), Ready: len(ready)}
+	stats := Stats{Staged: len(staged)}
 	for _, in := range ready {
+		left, parked := false, false
+		for _, d := range in.Channels {
+			left = left || !d.Status.Settled() || !d.Recorded
+			parked = parked || d.Status == Parked
+		}
+		if parked && !left {
+			continue
+		}
+		stats.Ready++
 		if stats.Oldest.IsZero() || in.At.Before(stats.Oldest) {
 			stats.Oldest = in.At
 		}

@@ -46,7 +46,7 @@ func (s *Store) Attempted(ref Ref, run int64, channel string) (bool, error) {
 	}
 	for _, in := range all {
 		d := in.Channels[channel]
-		if in.ID != ref.ID && in.Run == run && (d.Status == Sending || d.Status == Unknown || d.Status == Parked) {
+		if in.ID != ref.ID && in.Run == run && (d.Status == Sending || d.Status == Unknown || d.Status == Parked || d.Unsure) {
 			return true, nil
 		}
 	}

@@ -52,6 +52,7 @@ type Store struct {
 	}
 	limit  int              // bytes of the file when a growing op is written; guarded by turn
 	counts map[Origin]int   // guarded by turn
+	waits  map[string]bool  // the intents that only wait for a person (tx.waits); guarded by turn
 	used   map[string]int64 // by user: the Size of the intents that are not closed; guarded by turn
 	broken error            // what a write panicked with; guarded by turn
 	closed bool             // guarded by turn
@@ -110,7 +111,7 @@ var errTree = errors.New("keys are not in order, or are no records")
 // Stats are what the metrics and the status call show; kept in memory, not counted by a walk.
 type Stats struct {
 	Staged int
-	Ready  int       // committed or adopted, not closed
+	Ready  int       // committed or adopted, and not only waiting for a person
 	Oldest time.Time // At of the oldest of those; zero when there is none
 }
 

@@ -24,6 +24,7 @@ type tx struct {
 	dirty   bool
 	delta   map[Origin]int   // of intents
 	used    map[string]int64 // of Store.used
+	waits   map[string]bool  // of Store.waits: whether it is there, of those that changed
 	recount bool             // neither says what there is
 	soonest time.Time        // of what was put into due; zero: nothing was
 	oldest  time.Time        // of what is ready afterwards

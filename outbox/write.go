@@ -79,7 +79,7 @@ func (s *Store) update(ops []*op) error {
 			s.db.MaxSize = s.limit
 		}
 	}
-	t := &tx{delta: map[Origin]int{}, used: map[string]int64{}}
+	t := &tx{delta: map[Origin]int{}, used: map[string]int64{}, waits: map[string]bool{}}
 	err := s.transact(t, ops)
 	if !errors.Is(err, errNothing) {
 		s.failed.Store(err != nil && !errors.Is(err, berrors.ErrMaxSizeReached))
@@ -96,6 +96,11 @@ func (s *Store) update(ops []*op) error {
 		for user, n := range t.used {
 			if s.used[user] += n; s.used[user] == 0 {
 				delete(s.used, user)
+			}
+		}
+		for id, waits := range t.waits {
+			if delete(s.waits, id); waits {
+				s.waits[id] = true
 			}
 		}
 		s.publish(t.oldest)
@@ -127,7 +132,10 @@ func (s *Store) transact(t *tx, ops []*op) (err error) {
 			return errNothing
 		}
 		s.prune(t, 2*len(ops))
-		t.oldest = t.findOldest()
+		t.oldest = t.findOldest(func(id string) bool {
+			waits, changed := t.waits[id]
+			return waits || !changed && s.waits[id]
+		})
 		return t.err
 	})
 }

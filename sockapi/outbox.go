@@ -79,12 +79,22 @@ func find(ctx context.Context, tickets Tickets, box Outbox, status string) (foun
 		}
 		if one.status == outbox.Parked || one.status == outbox.Dead {
 			some = slices.DeleteFunc(some, func(in outbox.Intent) bool {
-				return in.Origin == outbox.Closed && !undecided(ctx, tickets, in, one.status)
+				return in.Origin == outbox.Closed && (succeeded(found, in, one.status) || !undecided(ctx, tickets, in, one.status))
 			})
 		}
 		found, more = append(found, some...), more || left
 	}
 	return found, more, nil
+}
+
+// succeeded reports whether an open intent of the ticket, after a retry of another channel, has the channel of a closed one in status.
+func succeeded(open []outbox.Intent, in outbox.Intent, status outbox.Status) bool {
+	for name, d := range in.Channels {
+		if d.Status == status && slices.ContainsFunc(open, func(o outbox.Intent) bool { return o.Ticket == in.Ticket && o.Channels[name].Status == status }) {
+			return true
+		}
+	}
+	return false
 }
 
 // undecided takes those channels in status out of a closed intent about which nobody has to decide any more: somebody did, maybe on

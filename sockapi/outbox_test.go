@@ -66,6 +66,12 @@ func TestParkedAndDeadAmongManyClosed(t *testing.T) {
 	}
 	lists("parked", 1, false)
 	lists("", 1, false)
+	must(t, box.Adopt(outbox.Intent{ // of a retry of another channel, to which it was handed on: it is listed once
+		Ref: outbox.Ref{Ticket: "web-01/t", ID: "next"}, Asset: "web-01", Task: "t", Run: 1, Key: "k", At: time.Now(),
+		Channels: map[string]outbox.Delivery{"ops": {Type: "log", Status: outbox.Parked, Recorded: true}},
+	}))
+	lists("parked", 1, false)
+	lists("", 1, false)
 	lists("sent", outboxLimit, true)
 	lists("closed", outboxLimit, true)
 	_, err := h.client.Settle(t.Context(), "web-01", "t", "", "it arrived")

@@ -15,7 +15,7 @@ import (
 	"github.com/picketd/picket/outbox"
 )
 
-// Adopt takes the ticket's content into the own outbox, if it is still to be sent, so that a 202 is true here too.
+// Adopt takes the ticket's content into the own outbox, if it is still to be sent or waits for a person, so that a 202 is true here too.
 func (c *Courier) Adopt(id store.TicketID, h store.Hash) error {
 	if h.State() != store.Notifying {
 		return nil
@@ -26,12 +26,15 @@ func (c *Courier) Adopt(id store.TicketID, h store.Hash) error {
 		Channels: map[string]outbox.Delivery{},
 	}
 	for _, ch := range c.config.Channels {
-		if status := h.Status(ch.Name); status == "" || status.Settled() || h.Type(ch.Name) != ch.Type {
+		status := h.Status(ch.Name)
+		if status == "" || status.Settled() && status != outbox.Parked || h.Type(ch.Name) != ch.Type {
 			continue
 		}
-		in.Channels[ch.Name] = outbox.Delivery{
-			Type: ch.Type, AtMostOnce: h.Once(ch.Name, ch.AtMostOnce), Body: h.Body(ch.Name), Status: outbox.Pending, Due: time.Now(),
+		d := outbox.Delivery{Type: ch.Type, AtMostOnce: h.Once(ch.Name, ch.AtMostOnce), Body: h.Body(ch.Name), Status: outbox.Pending, Due: time.Now()}
+		if status == outbox.Parked {
+			d.Status, d.Recorded = status, true
 		}
+		in.Channels[ch.Name] = d
 	}
 	if len(in.Channels) == 0 {
 		return nil

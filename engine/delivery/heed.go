@@ -5,11 +5,13 @@ package delivery
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/picketd/picket/agent/again"
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/store"
 	"github.com/picketd/picket/outbox"
 )
@@ -85,9 +87,9 @@ func (c *Courier) heedThese(ctx context.Context, page []outbox.Intent) error {
 	return failed
 }
 
-// heed takes over from a ticket, asked at that time, what was decided about an intent that can be sent. A ticket that is gone, or does
-// not know the intent, has lost data and says nothing; if it has another, which this daemon answers for, that is taken into the outbox,
-// because this one waits for it.
+// heed takes over from a ticket, asked at that time, what was decided about an intent that is open. A ticket that is gone, or does
+// not know the intent, has lost data and says nothing, and what is parked here waits here alone; if it has another, which this daemon
+// answers for, that is taken into the outbox, because this one waits for it.
 func (c *Courier) heed(ctx context.Context, in outbox.Intent, f store.Hash, asked time.Duration) error {
 	decided := map[string]outbox.Status{}
 	reopened := f.Run() > in.Run
@@ -99,8 +101,11 @@ func (c *Courier) heed(ctx context.Context, in outbox.Intent, f store.Hash, aske
 	c.current.doubt(in.ID, named, begun, asked)
 	switch {
 	case f.State() == "":
-		return nil
+		return c.keep(ctx, in, f)
 	case !named && !reopened && !f.Knows(in.ID):
+		if err := c.keep(ctx, in, f); err != nil {
+			return err
+		}
 		return c.beside(ctx, in, f)
 	case !named && !reopened: // retried elsewhere
 		return c.box.Shut(in.Ref)
@@ -112,7 +117,7 @@ func (c *Courier) heed(ctx context.Context, in outbox.Intent, f store.Hash, aske
 		case d.Status.Settled() && !d.Waits():
 		case reopened:
 			decided[channel] = outbox.Discarded
-		case status == outbox.Sent, status == outbox.Dead, status == outbox.Discarded: // parked waits for a person, with its content
+		case status == outbox.Sent, status == outbox.Dead, status == outbox.Discarded: // parked waits for a person
 			decided[channel] = status
 		}
 	}
@@ -120,6 +125,30 @@ func (c *Courier) heed(ctx context.Context, in outbox.Intent, f store.Hash, aske
 		return nil
 	}
 	return c.box.Decide(in.Ref, decided)
+}
+
+// keep has what is parked wait in this outbox alone, as the ticket lost it. What people were told since, under whatever intent of the
+// run, waits no more.
+func (c *Courier) keep(ctx context.Context, in outbox.Intent, f store.Hash) error {
+	told := map[string]outbox.Status{}
+	for channel, d := range in.Channels {
+		switch {
+		case !d.Waits():
+		case f.Run() == in.Run && f.Status(channel) == outbox.Sent:
+			told[channel] = outbox.Sent
+		case !d.Lost:
+			o := outbox.Outcome{Ref: in.Ref, Channel: channel, At: d.At, Error: "Redis lost the ticket on which it was parked: retry, discard or settle it on this host"}
+			if err := c.box.Keep(o); err != nil {
+				return err
+			}
+			c.log.Error("a notification waits for a person in the outbox of this host alone", "ticket", in.Ticket, "channel", channel, "reason", o.Error)
+			c.store.Tell(ctx, audit.Event{Kind: audit.Parked, Asset: in.Asset, Task: in.Task, Channel: channel, Reason: o.Error})
+		}
+	}
+	if len(told) == 0 {
+		return nil
+	}
+	return c.box.Decide(in.Ref, told)
 }
 
 // beside takes what a ticket tells instead of an intent that it lost into the outbox, if it is for this daemon to deliver.
@@ -138,6 +167,19 @@ func (c *Courier) beside(ctx context.Context, in outbox.Intent, f store.Hash) er
 	}
 	_, err = c.answerFor(ctx, id, s.Hash)
 	return err
+}
+
+// heedTicket is a round for one ticket.
+func (c *Courier) heedTicket(ctx context.Context, id store.TicketID) error {
+	intents, err := c.box.Ticket(id.String())
+	if err != nil {
+		return fmt.Errorf("%w: %w", outbox.ErrUnavailable, err)
+	}
+	open := slices.DeleteFunc(intents, func(in outbox.Intent) bool { return in.Origin != outbox.Committed && in.Origin != outbox.Adopted })
+	if len(open) == 0 {
+		return nil
+	}
+	return c.heedThese(ctx, open)
 }
 
 // HeedNow is for a decision that was made here: it is a fact in this outbox when the call returns, unless that cannot be written; then

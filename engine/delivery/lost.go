@@ -15,7 +15,7 @@ import (
 	"github.com/picketd/picket/outbox"
 )
 
-// decideLost decides also about what waits for a person in this outbox alone, because Redis lost it (outbox.Delivery.Waits). t and err
+// decideLost decides also about what waits for a person in this outbox alone, because Redis lost it (outbox.Delivery.Alone). t and err
 // are what was answered for the ticket; that it has nothing to decide about is no error when something waits here. The decision is a
 // fact in the outbox. The ticket is as it was: what is settled, or is sent anew, comes to stand there as a receipt, which makes anew one
 // that is gone.
@@ -23,6 +23,11 @@ func (c *Courier) decideLost(ctx context.Context, r Resolution, as outbox.Status
 	var illegal *store.TransitionError
 	if err != nil && !errors.Is(err, store.ErrTicketNotFound) && !errors.Is(err, ErrUnknownChannel) && !errors.As(err, &illegal) {
 		return t, err
+	}
+	if err != nil {
+		if err := c.heedTicket(ctx, r.Ticket); err != nil {
+			return store.Ticket{}, err
+		}
 	}
 	decided, lostErr := c.decideHere(r, as)
 	switch {
@@ -53,7 +58,7 @@ func (c *Courier) decideHere(r Resolution, as outbox.Status) (decided outbox.Int
 	for _, in := range intents {
 		channels := map[string]outbox.Delivery{}
 		for name, d := range in.Channels {
-			if in.Origin == outbox.Closed || !d.Waits() || r.Channel != "" && r.Channel != name {
+			if in.Origin == outbox.Closed || !d.Alone() || r.Channel != "" && r.Channel != name {
 				continue
 			}
 			if as == outbox.Pending && c.channel(name, d.Type) == nil {

@@ -83,7 +83,7 @@ func onceOnly(in outbox.Intent) (names []string) {
 	return names
 }
 
-// retryIntent is the new intent, with every channel that is then unsettled, and the names of those that are tried again.
+// retryIntent is the new intent, with every channel that is then unsettled or still parked, and the names of those that are tried again.
 func (c *Courier) retryIntent(r Resolution, h store.Hash) (in outbox.Intent, again []string, err error) {
 	switch {
 	case len(h) == 0:
@@ -98,6 +98,10 @@ func (c *Courier) retryIntent(r Resolution, h store.Hash) (in outbox.Intent, aga
 	}
 	for _, name := range h.Channels() {
 		status, retried := h.Status(name), r.about(name, h.Status(name), settleable)
+		if status == outbox.Parked && !retried { // its content goes over to this intent
+			in.Channels[name] = outbox.Delivery{Type: h.Type(name), AtMostOnce: true, Body: h.Body(name), Status: status, Recorded: true, Error: h["error."+name]}
+			continue
+		}
 		if status.Settled() && !retried {
 			continue
 		}

@@ -57,6 +57,10 @@ func (w *walk) deliver(h int) {
 			}
 		}
 	}
+	if closing := w.State; w.rules.closeParked && w.s == notifying && w.text == p.text && sendable && !busy && receipts == 0 && !w.unsettled() {
+		closing.host[h].close()
+		w.do("closes its entry", h, closing)
+	}
 	// Receipts that the ticket lacks are recorded with the closing, as facts: they move nothing.
 	if sendable && p.cut == 0 && !busy && (p.heeded == 1 && w.s != notifying || !lost && w.s != notifying || (lost || foreign) && receipts == len(w.once)) {
 		t := w.State
@@ -68,6 +72,16 @@ func (w *walk) deliver(h int) {
 		t.host[h].close()
 		w.do("closes its entry", h, t)
 	}
+}
+
+// unsettled reports whether a channel on the ticket is neither sent nor parked.
+func (w *walk) unsettled() bool {
+	for k := range w.once {
+		if w.ch[k] < sent {
+			return true
+		}
+	}
+	return false
 }
 
 // attempt begins a send, if it may.

@@ -18,15 +18,34 @@ func (w *walk) write(t *State, h int) {
 	w.bump(t)
 }
 
-// settle is one script: the channel, and NOTIFIED when it was the last.
+// settle is one script: the channel, and NOTIFIED when it was the last. What is parked waits for a person.
 func (w *walk) settle(t *State, k int, as uint8) {
 	t.ch[k] = as
 	for j := range w.once {
-		if t.ch[j] < sent {
+		if t.ch[j] != sent {
 			return
 		}
 	}
 	w.leave(t, notified)
+}
+
+// forgotten is what is wrong if Redis loses the ticket now: a channel is parked on it, a host that accepted it lives, and none has the
+// content.
+func (w *walk) forgotten() string {
+	waits, lives := false, false
+	for k := range w.once {
+		waits = waits || w.s == notifying && w.ch[k] == parked
+	}
+	for h, p := range w.host {
+		if waits && p.up != dead {
+			lives = lives || w.said[w.text]>>h&1 == 1
+			waits = p.box < own || p.text != w.text
+		}
+	}
+	if waits && lives {
+		return "forgotten"
+	}
+	return ""
 }
 
 // leave is NOTIFYING left for good; what its channels said matters no longer.

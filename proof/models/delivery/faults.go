@@ -86,6 +86,12 @@ func (w *walk) redis() {
 		t.replicated = 1
 		w.do("the replica has it", -1, t)
 	}
+	for k := range w.once {
+		if t := w.State; w.s == notifying && w.ch[k] == parked {
+			w.settle(&t, k, sent)
+			w.on(k, "is decided by a person", -1, t)
+		}
+	}
 	if w.left.failover > 0 && w.replicated == 0 && w.s >= notifying && w.s != reopened {
 		t := w.State
 		t.left.failover--
@@ -117,7 +123,7 @@ func (w *walk) redis() {
 		t.left.flush--
 		t.s, t.text, t.rev, t.grant, t.owner, t.hint, t.ch = gone, nobody, 0, nobody, nobody, 0, [2]uint8{}
 		t.data, t.excuse = 1, [2]uint8{}
-		w.fault("FLUSHALL", -1, t)
+		w.yield(Step{"FLUSHALL", -1, -1, true, w.forgotten(), t})
 	}
 	if w.left.rollback > 0 && w.s == highRisk && w.hint == 1 {
 		t := w.State
@@ -149,7 +155,7 @@ func (w *walk) redis() {
 		if noOwner != 0 {
 			t.owner = nobody
 			t.s, t.text, t.ch, t.rev = highRisk, nobody, [2]uint8{}, 0
-			w.fault("Redis falls back to HIGH_RISK", -1, t)
+			w.yield(Step{"Redis falls back to HIGH_RISK", -1, -1, true, w.forgotten(), t})
 		}
 		if w.s == reopened {
 			continue // what it was before is not known any more here
@@ -169,7 +175,7 @@ func (w *walk) redis() {
 				default:
 					t.ch[k] = sent
 				}
-				open = open || t.ch[k] < sent
+				open = open || t.ch[k] != sent
 			}
 			if open {
 				w.fault("Redis falls back within NOTIFYING", -1, t)

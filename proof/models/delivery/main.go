@@ -27,6 +27,7 @@
 //	told again   a send begun of what Redis lost, though the ticket tells another content and that is sent or being sent
 //	ghost        a copy of a question takes an attempt, on which nobody sends
 //	contents     two contents sent, though no data was lost
+//	forgotten    data lost while a channel is parked on the ticket, and no host that accepted it has the content any more
 //	stuck        a ticket that steps which are not faults cannot bring out of NOTIFYING
 //	empty 202    a 202 for what is still to be sent, from a host that has not committed it
 //
@@ -35,7 +36,7 @@
 // under which nobody works, and the sweep come in the end.
 //
 // Simpler than the design: a content is named after the host whose agent wrote it, and the same words again are the same
-// content; a send always succeeds; a cut host does not wait out an attempt's lease before it sends (so more can happen
+// content; a send always succeeds; who decides about what is parked says that it arrived; a cut host does not wait out an attempt's lease before it sends (so more can happen
 // here); there is one set of hints, not one a host; what comes after a reopen, retries and expiry are
 // left out; the copies of the other scripts are for engine/copies_test.go.
 package main
@@ -92,6 +93,7 @@ var mutations = []Run{
 	{"lost-broken", "at_most_once: lost data, sent after a break", Rules{lostBroken: true}, once, Faults{crash: 1, flush: 1}, 2},
 	{"blind-copy", "an attempt without how many there were", Rules{blindCopy: true}, normal, Faults{crash: 1, copy: 1}, 2},
 	{"no-wait", "202 before the replica has NOTIFYING", Rules{noWait: true}, normal, Faults{death: 1, failover: 1}, 2},
+	{"close-parked", "what is parked leaves the outbox, and data lost", Rules{closeParked: true}, once, Faults{crash: 1, flush: 1}, 2},
 	{"send-discarded", "sent after the discard was seen", Rules{sendDiscarded: true}, normal, Faults{discard: 1}, 1},
 }
 

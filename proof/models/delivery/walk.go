@@ -30,6 +30,7 @@ type Rules struct {
 	lostBroken    bool // at_most_once: what Redis has lost is sent by a host from which another may have taken it over
 	blindCopy     bool // an attempt does not say how many the channel has had
 	noWait        bool // NOTIFYING counts before the replica has it
+	closeParked   bool // an entry is closed when each of its channels is sent, or parked on the ticket
 }
 
 // Run is one exploration.
