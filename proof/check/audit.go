@@ -116,6 +116,8 @@ func (c *checker) audit() {
 			c.violate("G12", t.ticket, records, "%d answers, and %d records in the audit: %s", len(calls), n, t)
 		case told[t.host+t.code]:
 			c.excuse("G12: more of a user's refused calls than are recorded one by one")
+		case c.countLost(t, calls):
+			c.excuse("G12: the daemon was killed before it had told how many more refused calls there were")
 		case c.inQueue(t.host, calls):
 			c.excuse("G12: the daemon was killed with the record in its queue")
 		default:
@@ -138,6 +140,24 @@ func (s *story) traceOf(one *call) (trace, bool) {
 		return trace{}, false
 	}
 	return trace{one.host, name, g.ticket(), one.code, g.token}, true
+}
+
+// countLost: were as many calls refused with a code within a minute as are recorded one by one, and the daemon killed before it told of
+// more? (docs/audit.md)
+func (s *story) countLost(t trace, calls []*call) bool {
+	const minute, limit = int64(time.Minute), 20
+	for _, one := range calls {
+		n := 0
+		for _, a := range s.audits {
+			if a.Host == t.host && a.Fields["PICKET_CODE"] == t.code && a.at > one.came-minute && a.at < one.came+minute {
+				n++
+			}
+		}
+		if t.code != "" && n >= limit && s.faults.crashed(t.host, one.came, one.came+minute) {
+			return true
+		}
+	}
+	return false
 }
 
 // inQueue: may the records of some calls have been lost with a daemon that was killed? (docs/audit.md, "Numbers")

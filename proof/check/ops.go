@@ -171,9 +171,12 @@ func (b *builder) write(c *call, o *op) {
 	b.viewed(c, o)
 }
 
-// viewed adds an op whose answer shows the ticket as it left it.
+// viewed adds an op whose answer shows the ticket as it left it; or as it was a little later, when another had claimed it.
 func (b *builder) viewed(c *call, o *op) {
-	if c.ok() {
+	switch t := c.out.Ticket; {
+	case t != nil && o.token > 0 && t.Token != o.token:
+		b.see(c)
+	case c.ok():
 		o.view = viewOf(c.out.Ticket)
 	}
 	b.add(o)

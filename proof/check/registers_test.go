@@ -257,6 +257,17 @@ func TestTrustedWindows(t *testing.T) {
 			w.claim("host-b", "web", "t2")
 			w.add("agents", history.Record{Process: &history.Process{PID: w.records[1].Call.PID, Host: "host-a", Kind: "agent", End: true}})
 		}},
+		"what it hung on ended before it was told": {play: func(w *world) {
+			w.add("agents", history.Record{Process: &history.Process{PID: 77, Host: "host-a", Kind: "agent"}})
+			w.claim("host-a", "web", "t1")
+			w.spoil(`"heartbeat_ms":10000`, `"heartbeat_ms":null`)
+			w.spoil(`"pid":null`, `"pid":77`)
+			answer := w.records[len(w.records)-1]
+			w.records = w.records[:len(w.records)-1]
+			w.add("agents", history.Record{Process: &history.Process{PID: 77, Host: "host-a", Kind: "agent", End: true}})
+			w.add(answer.By, answer)
+			w.claim("host-b", "web", "t2")
+		}},
 		"another's agent died": {play: func(w *world) {
 			two(w)
 			w.add("agents", history.Record{Process: &history.Process{PID: 1, Host: "host-a", Kind: "agent", End: true}})

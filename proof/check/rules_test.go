@@ -295,6 +295,17 @@ func TestEachWriteLeavesOneRecord(t *testing.T) {
 			w.audit("host-b", dict{"EVENT": "forced", "CALL": "release", "TICKET": "web/t1", "TOKEN": w.token})
 			w.release("host-b", fmt.Sprint("claim-", w.token))
 		}},
+		"as many as are recorded one by one": {play: func(w *world) {
+			a, _ := taken(w)
+			for range 20 {
+				w.step("host-a", a, "online", online, `{}`)
+			}
+			w.without = "audit of refused"
+			w.step("host-a", a, "online", online, `{}`)
+			w.seq["host-a"]--
+			w.pass(5 * time.Second)
+			w.fault("daemon is killed", "host-a", false, false, func() {})
+		}, excused: "G12: the daemon was killed before it had told how many more refused calls there were"},
 		"no record of it": {play: func(w *world) { whole(w); w.drop("step") }, broken: "G12", says: "3 answers, and 2 records"},
 		"the daemon was killed": {
 			play: func(w *world) {

@@ -66,7 +66,7 @@ func (c *call) told() string {
 // is written down later than it comes.
 func (s *story) died(g *grant, pid int) int64 {
 	for _, p := range s.processes {
-		if pid == 0 || p.PID != pid || !p.End || p.at < g.came {
+		if pid == 0 || p.PID != pid || !p.End || p.at < g.sent {
 			continue
 		}
 		last := g.came
