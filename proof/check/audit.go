@@ -136,7 +136,8 @@ func (s *story) traceOf(one *call) (trace, bool) {
 	if one.kind == toClaim && one.unknown() {
 		return trace{host: one.host, call: name, ticket: one.ticket()}, true
 	}
-	if g == nil || name == "" || one.force || !one.ok() && !one.unknown() && !slices.Contains(decided, one.code) {
+	refused := one.code == "CLAIM_LOST" || slices.Contains(decided, one.code)
+	if g == nil || name == "" || one.force || !one.ok() && !one.unknown() && !refused {
 		return trace{}, false
 	}
 	return trace{one.host, name, g.ticket(), one.code, g.token}, true

@@ -48,9 +48,9 @@ var writes = []Mutation{
 		Why: "a step that leads back to its own state is recorded twice, with different results", Profiles: []string{"kept"},
 	},
 	{
-		Name: "who takes over starts blind", Guarantee: "G6", File: "engine/store/lua/mint.lua",
-		Old: "return answer(OK, state and redis.call('HGETALL', TICKET) or changed, from",
-		New: "return answer(OK, changed, from",
+		Name: "who takes over starts blind", Guarantee: "G6", File: "engine/acquire.go",
+		Old: "\tticket, err := e.store.Complete(ctx, c.ticket, m.Hash, nil)\n",
+		New: "\tticket, err := e.store.Complete(ctx, c.ticket, m.Hash, nil)\n\tclear(ticket.Steps)\n",
 		Why: "the next claim is not given what was recorded before", Profiles: []string{"kept"},
 	},
 	{
