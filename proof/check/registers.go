@@ -126,9 +126,9 @@ func until(ops []*op, at int64) (all []*op) {
 			cut := *o
 			cut.end = at
 			all = append(all, &cut)
-		case o.kind != toSee && o.code == "":
+		case o.kind != toSee:
 			open := *o
-			open.maybe, open.end, open.view = true, never, nil
+			open.maybe, open.end, open.view, open.code, open.at = true, never, nil, "", ""
 			all = append(all, &open)
 		}
 	}
