@@ -268,6 +268,12 @@ func TestTrustedWindows(t *testing.T) {
 			w.add(answer.By, answer)
 			w.claim("host-b", "web", "t2")
 		}},
+		"told that it is held after it was taken": {play: func(w *world) {
+			id := w.claim("host-a", "web", "t1")
+			w.admin("host-c", "POST", "/v1/locks/web/break", "breakLock", "broken", func() {})
+			w.claim("host-b", "web", "t2")
+			w.ask("host-a", "GET", "/v1/claims/"+id, nil, func() (int, any) { return http.StatusOK, dict{"claim": w.claims[id]} })
+		}, excused: "G1: an administrator took it from its holder"},
 		"another's agent died": {play: func(w *world) {
 			two(w)
 			w.add("agents", history.Record{Process: &history.Process{PID: 1, Host: "host-a", Kind: "agent", End: true}})

@@ -89,13 +89,17 @@ func (c *checker) trust() {
 				if b.from >= a.to {
 					break
 				}
+				held := a // the one from which it was taken, whose holder may have been told since that it is held
+				if b.token < a.token {
+					held = b
+				}
 				switch from := a.call.sent - ttl; {
 				case b.id == a.id:
 				case c.faults.lost(from, b.from):
 					c.excuse("G1: Redis lost data")
 				case c.faults.stepped(from, b.from):
 					c.excuse("G1: the clock of a Redis was set")
-				case c.forced(a, b.from):
+				case c.forced(held, b.from):
 					c.excuse("G1: an administrator took it from its holder")
 				default:
 					c.violate("G1", asset, append(a.call.records(), b.call.records()...),
