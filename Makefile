@@ -58,18 +58,21 @@ run: build ## Show with real processes what Picket does; Go is enough
 test: ## Install what the tests need, lint, and run all tests, with the race detector but for those of the proof and the repository
 	.ci/deps
 	rm -f .cache/flaky
-	.ci/together test-race test-packages lint-and-plain
+	$(MAKE) --no-print-directory lint
+	.ci/together test-race test-packages
+	$(MAKE) --no-print-directory test-plain
 	@if [[ -s .cache/flaky ]]; then echo "FLAKY: these failed once and passed alone. Each is a fault to be mended:"; cat .cache/flaky; fi
 
-# The parts of test. What only computes is nice to what also waits, so that no time-out is met for want of the processor.
-.PHONY: test-race test-packages lint-and-plain
+# The parts of test. The packages on a real system wait more than they compute, so they are tested beside what has time-outs; what computes
+# is not.
+.PHONY: test-race test-packages test-plain
 test-race: # the slowest packages first; lint has all of vet, and go test a part
 	CGO_ENABLED=1 .ci/test "./daemon ./daemon/cmd/picket ./engine $$(go list ./... | grep -v -e /proof -e '^github.com/picketd/picket$$' | tr '\n' ' ')" \
-		-race -vet=off -shuffle=on -p 4 -parallel 6 -timeout 20m $(TESTFLAGS)
+		-race -vet=off -shuffle=on -p 4 -parallel 4 -timeout 20m $(TESTFLAGS)
 test-packages:
-	packaging/systemd-test/run
-lint-and-plain: lint
-	$(PLAIN) nice .ci/test '. ./agent/findings ./proof/...' -vet=off -shuffle=on -p 3 -timeout 20m $(TESTFLAGS)
+	nice packaging/systemd-test/run
+test-plain:
+	$(PLAIN) .ci/test '. ./agent/findings ./proof/...' -vet=off -shuffle=on -p 3 -timeout 20m $(TESTFLAGS)
 
 .PHONY: test-redis
 test-redis: ## Run the whole contract on a standalone Redis, with Sentinel and on a Cluster with replicas; on Valkey, too, where it is

@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -21,8 +22,10 @@ func TestG2_G12_AWriteWhoseAnswerWasLostCountsThoughTheAssetIsTaken(t *testing.T
 
 // losesAnswers loses the answer to the first run of a script, and has something happen before it is sent again.
 type losesAnswers struct {
-	script    string // its hash; empty once it was lost
 	meanwhile func()
+
+	mu     sync.Mutex
+	script string // its hash; empty once it was lost
 }
 
 func (w *losesAnswers) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -37,7 +40,7 @@ func (w *losesAnswers) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			first := redis.NewCmd(ctx, args...)
 			first.SetFirstKeyPos(3)
 			if next(ctx, first) == nil { // else Redis does not know the script yet, and is sent its text
-				w.script = ""
+				w.lose("")
 				w.meanwhile()
 			}
 		}
@@ -45,7 +48,15 @@ func (w *losesAnswers) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
+func (w *losesAnswers) lose(script string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.script = script
+}
+
 func (w *losesAnswers) is(args []any) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	switch args[0] {
 	case "evalsha":
 		return args[1] == w.script
@@ -91,15 +102,15 @@ func takenBeforeTheAnswer(t *testing.T, s *shared) {
 			state = store.HighRiskFound
 		}
 		advance(t, a, c, state)
-		hook.script = script(scripts[event]).Hash()
 		hook.meanwhile = func() {
 			s.Client.Del(t.Context(), a.store.Keys.Lock(c.Ticket.Asset))
 			claimed(t, b, event, "t2")
 		}
+		hook.lose(script(scripts[event]).Hash())
 		if err := write(a, c); err != nil {
 			t.Errorf("%s: applied, and answered with %v", event, err)
 		}
-		if hook.script != "" {
+		if hook.is([]any{"evalsha", script(scripts[event]).Hash()}) {
 			t.Errorf("%s: its script did not run", event)
 		}
 		found, refused := events(t, a, c.Ticket)
