@@ -62,7 +62,7 @@ func runMutations(ctx context.Context, args []string) (bool, error) {
 		one, began := caught{Mutation: m}, time.Now()
 		if _, err := p.make(ctx, func(r *result) bool {
 			one.histories++
-			if r.Error == "" && len(r.Violations) > 0 {
+			if len(r.Violations) > 0 {
 				one.by, one.took = r, time.Since(began)
 			}
 			return one.by == nil

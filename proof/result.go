@@ -30,7 +30,7 @@ const (
 type result struct {
 	Setup history.Setup `json:"setup"`
 	check.Report
-	Error  string `json:"error,omitempty"` // the harness failed: the history proves nothing
+	Error  string `json:"error,omitempty"` // the harness failed, or all did not come to rest: the history proves nothing
 	TookMS int64  `json:"took_ms"`         // with start, settling and check
 }
 
@@ -64,10 +64,10 @@ func title(s *history.Setup) string {
 func (r *result) line() string {
 	verdict := "nothing found"
 	switch {
-	case r.Error != "":
-		verdict = "no history: " + r.Error
 	case len(r.Violations) > 0:
 		verdict = fmt.Sprintf("%d VIOLATIONS, the first of %s", len(r.Violations), r.Violations[0].Guarantee)
+	case r.Error != "":
+		verdict = "no whole history: " + r.Error
 	}
 	return fmt.Sprintf("%s: %s; %d calls, %d notifications sent, %d faults, %s", title(&r.Setup), verdict, r.Counts["calls"],
 		r.Counts["sendings"], count(r.Counts, "faults"), (time.Duration(r.TookMS) * time.Millisecond).Round(time.Second))

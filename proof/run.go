@@ -66,18 +66,17 @@ func runOne(ctx context.Context, args []string) (bool, error) {
 	began := time.Now()
 	setup, failure := o.make(ctx)
 	r := &result{Setup: setup}
-	file := filepath.Join(o.out, historyFile)
-	if failure != nil {
+	if failure != nil { // what there is of the history is judged all the same: it may say why nothing comes to rest
 		r.Error = failure.Error()
-	} else {
-		records, err := history.ReadFile(file)
-		if err != nil {
-			return false, err
-		}
-		r.Report = check.Check(records)
-		if err := show(o.out, records, r.Report.Violations); err != nil {
-			return false, err
-		}
+		r.Setup.Topology, r.Setup.Profile, r.Setup.Seed, r.Setup.Mutation = o.topology, o.profile, o.seed, o.mutation
+	}
+	records, err := history.ReadFile(filepath.Join(o.out, historyFile))
+	if err != nil {
+		return false, err
+	}
+	r.Report = check.Check(records)
+	if err := show(o.out, records, r.Report.Violations); err != nil {
+		return false, err
 	}
 	r.TookMS = time.Since(began).Milliseconds()
 	if err := r.write(o.out); err != nil {
