@@ -70,7 +70,7 @@ test-race: # the slowest packages first; lint has all of vet, and go test a part
 	CGO_ENABLED=1 .ci/test "./daemon ./daemon/cmd/picket ./engine $$(go list ./... | grep -v -e /proof -e '^github.com/picketd/picket$$' | tr '\n' ' ')" \
 		-race -vet=off -shuffle=on -p 4 -parallel 4 -timeout 20m $(TESTFLAGS)
 test-packages:
-	nice packaging/systemd-test/run
+	packaging/systemd-test/run
 test-plain:
 	$(PLAIN) .ci/test '. ./agent/findings ./proof/...' -vet=off -shuffle=on -p 3 -timeout 20m $(TESTFLAGS)
 
