@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -23,7 +24,7 @@ func TestG1_ToG12_UnderFaults(t *testing.T) {
 			t.Fatalf("cannot build %s: %v\n%s", name, err, out)
 		}
 	}
-	seed := time.Now().Format("150405")
+	seed := strconv.FormatInt(time.Now().Unix(), 10)
 	cmd := exec.Command(filepath.Join(dir, "proof"), "campaign", "-histories", "3", "-at-once", "3", "-time", "20s", "-profiles", "mixed",
 		"-seed", seed, "-picket", filepath.Join(dir, "picket"), "-out", t.ArtifactDir())
 	out, err := cmd.CombinedOutput()
