@@ -25,7 +25,7 @@ func TestG1_ToG12_UnderFaults(t *testing.T) {
 		}
 	}
 	seed := strconv.FormatInt(time.Now().Unix(), 10)
-	cmd := exec.Command(filepath.Join(dir, "proof"), "campaign", "-histories", "3", "-at-once", "3", "-time", "20s", "-profiles", "mixed",
+	cmd := exec.Command(filepath.Join(dir, "proof"), "campaign", "-histories", "3", "-at-once", "3", "-time", "20s", "-profiles", "kept",
 		"-seed", seed, "-picket", filepath.Join(dir, "picket"), "-out", t.ArtifactDir())
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
