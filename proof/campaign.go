@@ -48,12 +48,9 @@ func runCampaign(ctx context.Context, args []string) (bool, error) {
 	flags.BoolVar(&p.keep, "keep", false, "keep all histories")
 	_ = flags.Parse(args)
 	p.topologies, p.profiles = *some, *kinds
-	if p.out == "" {
-		dir, err := os.MkdirTemp("", "picket-proof-")
-		if err != nil {
-			return false, err
-		}
-		p.out = dir
+	var err error
+	if p.out, err = folder(p.out); err != nil {
+		return false, err
 	}
 	sum, err := p.make(ctx, func(r *result) bool { return true })
 	if err != nil {

@@ -6,6 +6,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 )
@@ -23,4 +24,12 @@ func oneOf(flags *flag.FlagSet, name string, all []string, usage string) *[]stri
 		return nil
 	})
 	return &chosen
+}
+
+// folder is the one that was named, or a new one.
+func folder(named string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
+	return os.MkdirTemp("", "picket-proof-")
 }

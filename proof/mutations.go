@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/picketd/picket/proof/mutate"
+	"github.com/picketd/picket/proof/nemesis"
 )
 
 // caught is how one mutation was found out.
@@ -25,7 +26,7 @@ type caught struct {
 
 // runMutations takes the rules out one by one.
 func runMutations(ctx context.Context, args []string) (bool, error) {
-	p := plan{picket: "", seed: 1}
+	var p plan
 	var names []string
 	for _, m := range mutate.All() {
 		names = append(names, m.Name)
@@ -38,20 +39,23 @@ func runMutations(ctx context.Context, args []string) (bool, error) {
 	only := oneOf(flags, "only", names, "which")
 	flags.StringVar(&p.out, "out", "", "the folder for the histories; a new one below /tmp")
 	_ = flags.Parse(args)
-	if p.out == "" {
-		dir, err := os.MkdirTemp("", "picket-mutations-")
-		if err != nil {
-			return false, err
-		}
-		p.out = dir
+	out, err := folder(p.out)
+	if err != nil {
+		return false, err
 	}
-	all, out := true, p.out
+	all := true
 	var table []caught
 	for _, m := range mutate.All() {
 		if !slices.Contains(*only, m.Name) {
 			continue
 		}
 		p.out, p.mutation, p.topologies, p.profiles = filepath.Join(out, m.Name), m.Name, m.Topologies, m.Profiles
+		if len(p.topologies) == 0 {
+			p.topologies = topologies
+		}
+		if len(p.profiles) == 0 {
+			p.profiles = nemesis.Profiles()
+		}
 		p.picket = filepath.Join(p.out, "picket")
 		if err := os.MkdirAll(p.out, 0o700); err != nil {
 			return false, err

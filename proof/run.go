@@ -45,14 +45,11 @@ func runOne(ctx context.Context, args []string) (bool, error) {
 	flags.StringVar(&o.mutation, "mutation", "", "what is taken out of that program: a word for the history")
 	flags.StringVar(&o.out, "out", "", "the folder for the history and what is found in it; a new one below /tmp")
 	_ = flags.Parse(args)
-	if o.out == "" {
-		dir, err := os.MkdirTemp("", "picket-proof-")
-		if err != nil {
-			return false, err
-		}
-		o.out = dir
-		os.Args = append(os.Args, "-out", dir) // Enter runs this again
+	var err error
+	if o.out, err = folder(o.out); err != nil {
+		return false, err
 	}
+	os.Args = append(os.Args, "-out", o.out) // Enter runs this again
 	for _, path := range []*string{&o.picket, &o.out} {
 		abs, err := filepath.Abs(*path)
 		if err != nil {

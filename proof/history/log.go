@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -61,9 +60,6 @@ func Now() int64 {
 	}
 	return now.Nano()
 }
-
-// After is a time so long after another.
-func After(at int64, long time.Duration) int64 { return at + long.Nanoseconds() }
 
 // Read reads a history, and sorts it by time. A last line that was cut off, because its writer was killed, is left out.
 func Read(r io.Reader) ([]Record, error) {
