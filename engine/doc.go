@@ -54,8 +54,9 @@
 //	sleep between lock and mint                 mint checks that the lock carries the nonce, so it mints nothing
 //	reply of the mint lost                      mint again: the grant has our nonce, and answers the same token
 //	sleep between mint and answer               the trust is looked at before the claim is answered
-//	reply of a finish or release lost           as below; for as long as nothing answers, what became of it is asked, and the claim is
-//	                                            released if it had landed, and told as lost only if not; by the next run of the daemon, too
+//	reply of a finish or release lost           as below; for as long as nothing answers, what became of it is asked. When the trust runs
+//	                                            out meanwhile, the watch says lost at once; the claim is released after all if the call had
+//	                                            landed, and the audit has it as lost only if not; by the next run of the daemon, too
 //	reply of a write lost                       sent again: same digest, same request or same nonce answers as before
 //	daemon stops                                within 2 s, so claims outlive it; a call that waits for Redis says STORE_UNAVAILABLE
 //	daemon dies holding claims                  the next run takes them up from the journal if their locks still carry their nonces and

@@ -236,6 +236,15 @@ func TestHoldersAreTold(t *testing.T) {
 			watch(w, a, "lost", "expired")
 			w.finish("host-a", a)
 		}},
+		"its end was under way": {play: func(w *world) {
+			a := w.claim("host-a", "web", "t1")
+			w.ask("host-a", "DELETE", "/v1/claims/"+a, nil, func() (int, any) {
+				watch(w, a, "lost", "expired")
+				w.audit("host-a", dict{"EVENT": "released", "TICKET": "web/t1", "TOKEN": w.token, "CALL": "release"})
+				return http.StatusNoContent, nil
+			})
+			w.release("host-a", a)
+		}},
 		"it ends when it was told": {play: func(w *world) {
 			a := w.claim("host-a", "web", "t1")
 			w.step("host-a", a, "online", offline, `{}`)
