@@ -6,6 +6,7 @@ package check
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -17,6 +18,7 @@ func (c *checker) recorded() {
 		c.leadsOn(read)
 		if !c.faults.lost(0, read.came) {
 			c.joins(read)
+			c.releases(read)
 		}
 	}
 }
@@ -136,6 +138,22 @@ func (c *checker) joins(read *call) {
 			}
 			c.violate("G12", read.ticket(), records, "%s %s %s under token %d was accepted %d times, and is %d times in the history",
 				w.event, w.step, w.to, w.token, n, events[w])
+		}
+	}
+}
+
+// releases: one that the audit says was written to the ticket is in its history.
+func (c *checker) releases(read *call) {
+	for _, a := range c.audits {
+		f := a.Fields
+		if f["PICKET_EVENT"] != "released" || f["PICKET_FROM"] == "" || f["PICKET_TICKET"] != read.ticket() || a.at >= read.sent {
+			continue
+		}
+		if !slices.ContainsFunc(read.out.Events, func(e event) bool {
+			return e.Event == "released" && strconv.FormatInt(e.Token, 10) == f["PICKET_TOKEN"]
+		}) {
+			c.violate("G12", read.ticket(), append(read.records(), a.n), "the release of token %s on %s is in the audit, and not in the history",
+				f["PICKET_TOKEN"], a.Host)
 		}
 	}
 }
