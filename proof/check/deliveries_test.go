@@ -125,8 +125,10 @@ func TestNothingSupersededIsSent(t *testing.T) {
 		},
 		"it froze for less":               {play: again("daemon freezes", "host-b", false, 3*time.Second, "host-c", "ops"), broken: "G10"},
 		"Redis was away":                  {play: again("redis is killed", "redis-1", false, 6*time.Second, "host-c", "ops"), excused: "G10: Redis was away, and nobody could be asked"},
+		"a host lost its receipt":         {play: again("all is flushed", "", true, 0, "host-b", "ops"), broken: "G10", says: "when it had arrived"},
 		"Redis lost it":                   {play: again("all is flushed", "", true, 0, "host-c", "ops"), excused: "G10: Redis lost data with two holders of the intent"},
 		"at_most_once, all the same":      {play: again("daemon is killed", "host-b", false, 0, "host-b", "once"), broken: "G10", says: "at_most_once"},
+		"at_most_once, in doubt":          {play: func(w *world) { told(w); w.sent("host-b", "once", 0, 500); both(w) }, broken: "G10", says: "at_most_once"},
 		"at_most_once, unknown":           {play: func(w *world) { told(w); w.sent("host-b", "once", 0, 0); both(w) }, broken: "G10", says: "at_most_once"},
 		"at_most_once, lost, on one host": {play: again("all is flushed", "", true, 0, "host-b", "once"), broken: "G10", says: "at_most_once"},
 		"at_most_once, lost at once": {
@@ -173,5 +175,29 @@ func TestNothingSupersededIsSent(t *testing.T) {
 			w.pass(4 * time.Second)
 			both(w)
 		}, broken: "G10", says: "after this"},
+	})
+}
+
+func TestNobodyTakesOverFromOneThatLives(t *testing.T) {
+	t.Parallel()
+	inherits := func(name, target string, before, after time.Duration) func(*world) {
+		return func(w *world) {
+			told(w)
+			both(w)
+			w.fault(name, target, false, false, func() { w.pass(before) })
+			w.pass(after)
+			at := time.Unix(1, w.at).Format(time.RFC3339Nano)
+			w.audit("host-c", dict{"EVENT": "inherited", "TICKET": "web/t1", "REASON": "from daemon D2", "TIME": at})
+			w.ask("host-a", "GET", "/v1/hosts", nil, func() (int, any) {
+				return http.StatusOK, json.RawMessage(`{"hosts":[{"id":"D1","host":"host-a"},{"id":"D2","host":"host-b"}]}`)
+			})
+		}
+	}
+	judge(t, map[string]spoilt{
+		"it stays away":     {play: inherits("daemon stays away", "host-b", 40*time.Second, 0)},
+		"it was cut off":    {play: inherits("host is cut off", "host-b", 14*time.Second, 10*time.Second)},
+		"Redis was away":    {play: inherits("redis freezes", "redis-1", 14*time.Second, 10*time.Second)},
+		"it was back":       {play: inherits("daemon is killed", "host-b", 40*time.Second, 14*time.Second), broken: "G10", says: "which lives"},
+		"it was never away": {play: inherits("daemon stays away", "host-a", 40*time.Second, 0), broken: "G10", says: "which lives"},
 	})
 }

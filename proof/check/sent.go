@@ -3,7 +3,10 @@
 
 package check
 
-import "slices"
+import (
+	"net/http"
+	"slices"
+)
 
 // superseded looks at each two sendings of a key on a channel, and at what was decided before each one. (G10)
 func (c *checker) superseded(came map[key][]sending) {
@@ -22,7 +25,7 @@ func (c *checker) superseded(came map[key][]sending) {
 // pair looks at a sending and one that began later.
 func (c *checker) pair(k key, a, b sending) {
 	atOnce := b.Begin < c.over(a)
-	twice := c.once(a.Channel) && (arrived(a) || a.Status == 0)
+	twice := c.once(a.Channel) && (arrived(a) || doubtful(a))
 	if !atOnce && !arrived(a) && !twice {
 		return
 	}
@@ -76,3 +79,8 @@ func decides(d *call, channel string) bool {
 }
 
 func arrived(s sending) bool { return s.Status >= 200 && s.Status < 300 }
+
+// doubtful: may it have been taken, for all that its sender was told? (docs/receiving.md)
+func doubtful(s sending) bool {
+	return s.Status == 0 || s.Status == http.StatusConflict || s.Status >= 500 && s.Status != http.StatusServiceUnavailable
+}

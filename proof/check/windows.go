@@ -81,8 +81,10 @@ func (s *story) begunBefore(_ key, a, b sending) bool {
 	return a.Status == 0 && b.Begin-a.at <= lease && s.faults.struck(b.Host, a.at-lease, b.Begin)
 }
 
-// lostBoth: "lost data with two holders of the intent" (DESIGN, G10)
-func (s *story) lostBoth(_ key, _, b sending) bool { return s.faults.lost(0, b.Begin) }
+// lostBoth: "lost data with two holders of the intent" (DESIGN, G10). A host that was told that it arrived knows that by its receipt.
+func (s *story) lostBoth(_ key, a, b sending) bool {
+	return s.faults.lost(0, b.Begin) && (a.Host != b.Host || !arrived(a))
+}
 
 // lostSecond: "What a round cannot see is a repeated notify, or a retry, on another host that sent since the last round and that Redis
 // lost together with the intent." (outbox/doc.go) A daemon that is held up makes no rounds.

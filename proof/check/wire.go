@@ -44,6 +44,7 @@ type response struct {
 	Events   []event                 `json:"events"`
 	Refused  []event                 `json:"refused"`
 	Intents  []intent                `json:"intents"`
+	Hosts    []daemon                `json:"hosts"`
 
 	Code   string  `json:"code"`
 	Detail string  `json:"detail"`
@@ -134,6 +135,11 @@ type event struct {
 	Reason string          `json:"reason"`
 	Facts  json.RawMessage `json:"facts"`
 	Count  int64           `json:"count"`
+}
+
+type daemon struct {
+	ID   string `json:"id"`
+	Host string `json:"host"`
 }
 
 type intent struct {

@@ -178,4 +178,5 @@ func (s *settler) read(names []name) {
 	}
 	close(turns)
 	wg.Wait()
+	s.any().call(ctx, http.MethodGet, "/v1/hosts", nil, 0)
 }
