@@ -43,6 +43,9 @@ func (w *worker) work(n name) {
 	}
 	h := &held{claim: *r.Claim, name: n, state: r.Ticket.State, run: r.Ticket.Run, next: r.Next}
 	defer w.attend(h)()
+	if h.state == "NOTIFYING" && w.chance(60) && !w.notify(h) {
+		return
+	}
 	for range 25 {
 		if !w.pause(20*time.Millisecond, 400*time.Millisecond) {
 			break

@@ -48,6 +48,7 @@ type Receivers struct {
 
 	mu    sync.Mutex // guards what follows
 	moods map[string]string
+	hangs map[string]string  // by channel: whose request came last of those that are never answered
 	taken map[[2]string]bool // by channel and key: its body was read, and not refused with a true answer
 }
 
@@ -59,7 +60,7 @@ func Receive(address string, log *history.Log) (*Receivers, error) {
 	}
 	r := &Receivers{
 		log: log.As("receiver"), addr: listener.Addr().String(), done: make(chan struct{}),
-		moods: map[string]string{}, taken: map[[2]string]bool{},
+		moods: map[string]string{}, hangs: map[string]string{}, taken: map[[2]string]bool{},
 	}
 	r.server = &http.Server{Handler: http.HandlerFunc(r.serve)}
 	go func() { _ = r.server.Serve(listener) }()
@@ -89,6 +90,15 @@ func (r *Receivers) Mood(channel, mood string) {
 	r.moods[channel] = mood
 }
 
+// Hangs returns the host whose request on a channel hangs, and forgets it; empty: there is none.
+func (r *Receivers) Hangs(channel string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	host := r.hangs[channel]
+	delete(r.hangs, channel)
+	return host
+}
+
 // Has reports whether a notification arrived, whatever was answered.
 func (r *Receivers) Has(channel, key string) bool {
 	r.mu.Lock()
@@ -100,6 +110,12 @@ func (r *Receivers) take(channel, key string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.taken[[2]string{channel, key}] = true
+}
+
+func (r *Receivers) hang(channel, host string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.hangs[channel] = host
 }
 
 func (r *Receivers) serve(w http.ResponseWriter, req *http.Request) {
@@ -135,6 +151,7 @@ func (r *Receivers) serve(w http.ResponseWriter, req *http.Request) {
 		long = rand.N(3 * time.Second)
 	case "hang":
 		long = longestHang
+		r.hang(channel, host)
 	}
 	select {
 	case <-time.After(long):
