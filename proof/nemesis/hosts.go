@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/picketd/picket/proof/load"
 	"github.com/picketd/picket/proof/stage"
@@ -27,13 +29,13 @@ func (j job) onHost(ctx context.Context, what func(*stage.Host) blow) error {
 	return j.strike(ctx, b)
 }
 
-func freezeDaemon(ctx context.Context, j job) error {
-	return j.onHost(ctx, func(h *stage.Host) blow { return blow{begin: plain(h.Freeze), end: plain(h.Thaw)} })
-}
+func frozen(h *stage.Host) blow { return blow{begin: plain(h.Freeze), end: plain(h.Thaw)} }
 
-func killDaemon(ctx context.Context, j job) error {
-	return j.onHost(ctx, func(h *stage.Host) blow { return blow{begin: plain(h.Kill), end: h.Start} })
-}
+func killed(h *stage.Host) blow { return blow{begin: plain(h.Kill), end: h.Start} }
+
+func freezeDaemon(ctx context.Context, j job) error { return j.onHost(ctx, frozen) }
+
+func killDaemon(ctx context.Context, j job) error { return j.onHost(ctx, killed) }
 
 func stopDaemon(ctx context.Context, j job) error {
 	return j.onHost(ctx, func(h *stage.Host) blow { return blow{begin: h.Terminate, end: h.Start} })
@@ -95,6 +97,39 @@ func killProcess(kind string) func(context.Context, job) error {
 func freezeProcess(kind string) func(context.Context, job) error {
 	return func(ctx context.Context, j job) error {
 		return j.onProcess(ctx, kind, func(p *load.Process) blow { return blow{begin: plain(p.Freeze), end: plain(p.Thaw)} })
+	}
+}
+
+// patience is for how long a receiver waits to be sent something that it can hang with.
+const patience = 4 * time.Second
+
+// asItSends strikes a daemon in the middle of an attempt, as a receiver hangs with it. What others send there then is answered well.
+func asItSends(what func(*stage.Host) blow) func(context.Context, job) error {
+	return func(ctx context.Context, j job) error {
+		channel, give, found := choose(j, j.receivers.Channels(), func(c stage.Channel) []string { return []string{"mood of " + c.Name} })
+		if !found {
+			return nil
+		}
+		j.receivers.Hangs(channel.Name) // of before
+		j.receivers.Mood(channel.Name, "hang")
+		sender := ""
+		for wait := time.Duration(0); sender == "" && wait < patience && pause(ctx, 10*time.Millisecond); wait += 10 * time.Millisecond {
+			sender = j.receivers.Hangs(channel.Name)
+		}
+		j.receivers.Mood(channel.Name, "ok")
+		give()
+		i := slices.IndexFunc(j.stage.Hosts, func(h *stage.Host) bool { return h.Name == sender })
+		if i < 0 {
+			return nil
+		}
+		give, taken := j.take(process(sender))
+		if !taken {
+			return nil
+		}
+		defer give()
+		b := what(j.stage.Hosts[i])
+		b.target = sender
+		return j.strike(ctx, b)
 	}
 }
 
