@@ -32,7 +32,7 @@ var notifications = []Mutation{
 	{
 		Name: "what is unknown is sent by another", Guarantee: "G10", File: "engine/store/lua/attempt.lua",
 		Old: "if once and not replay and status ~= 'pending' then",
-		New: "if once and not replay and status == 'sending' then",
+		New: "if once and not replay and status == 'parked' then",
 		Why: "a host that has an at_most_once notification too sends it when nobody knows whether the first one's arrived", Profiles: []string{"kept"},
 	},
 	{
