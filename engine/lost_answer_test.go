@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -66,8 +67,9 @@ func (w *losesAnswers) is(args []any) bool {
 	return false
 }
 
-// takenBeforeTheAnswer: each write that a claim makes is applied, its answer is lost, and another claim is granted before it is sent again.
-// It is no stale write: it was applied under the newest grant, and is answered, recorded and audited as that, once.
+// takenBeforeTheAnswer: each write that a claim makes is applied, its answer is lost, and another claim is granted before it is sent again,
+// for another task, or for the same one, and then that claim writes, too. It is no stale write: it was applied under the newest grant, and
+// is answered, recorded and audited as that, once.
 func takenBeforeTheAnswer(t *testing.T, s *shared) {
 	writes := map[string]func(*Engine, *Claim) error{
 		"step": func(e *Engine, c *Claim) error {
@@ -88,15 +90,19 @@ func takenBeforeTheAnswer(t *testing.T, s *shared) {
 		},
 	}
 	scripts := map[string]string{"step": "step", "failure": "failure", "notifying": "notify", "finished": "finish"}
+	for _, event := range []string{"step", "failure", "notifying"} { // a finished ticket is nobody's
+		writes[event+" same task"] = writes[event]
+	}
 	times := map[string]int{"step": 3, "failure": 1, "notifying": 1, "finished": 1} // with the steps on the way
-	for event, write := range writes {
+	for asset, write := range writes {
+		event, _, same := strings.Cut(asset, " ")
 		f, told := s.fleet(t), &auditLog{}
 		b := f.frozen("host-b")
 		f.client = s.apart(t)
 		hook := &losesAnswers{}
 		f.client.AddHook(hook)
 		a := f.host("host-a", func(c *Config) { c.Audit = told.add })
-		c, _ := claimed(t, a, event, "t")
+		c, _ := claimed(t, a, strings.ReplaceAll(asset, " ", "-"), "t")
 		state := store.VulnCheckDone
 		if event == "notifying" {
 			state = store.HighRiskFound
@@ -104,30 +110,41 @@ func takenBeforeTheAnswer(t *testing.T, s *shared) {
 		advance(t, a, c, state)
 		hook.meanwhile = func() {
 			s.Client.Del(t.Context(), a.store.Keys.Lock(c.Ticket.Asset))
-			claimed(t, b, event, "t2")
+			task := "t2"
+			if same {
+				task = "t"
+			}
+			other, _ := claimed(t, b, string(c.Ticket.Asset), task)
+			if _, err := b.Fail(t.Context(), other.ID, agent, FailureRequest{Step: "finish", Error: "busy"}); err != nil {
+				t.Fatal(err)
+			}
 		}
 		hook.lose(script(scripts[event]).Hash())
 		if err := write(a, c); err != nil {
-			t.Errorf("%s: applied, and answered with %v", event, err)
+			t.Errorf("%s: applied, and answered with %v", asset, err)
 		}
 		if hook.is([]any{"evalsha", script(scripts[event]).Hash()}) {
-			t.Errorf("%s: its script did not run", event)
+			t.Errorf("%s: its script did not run", asset)
 		}
 		found, refused := events(t, a, c.Ticket)
-		if n := len(slices.DeleteFunc(found, func(e string) bool { return e != event })); n != times[event] || len(refused) > 0 {
-			t.Errorf("%s: it is %d times in the history, and refused: %v", event, n, refused)
+		want := times[event]
+		if same && event == "failure" { // the other claim's
+			want++
+		}
+		if n := len(slices.DeleteFunc(found, func(e string) bool { return e != event })); n != want || len(refused) > 0 {
+			t.Errorf("%s: it is %d times in the history, and refused: %v", asset, n, refused)
 		}
 		written := 0
 		for _, one := range told.got {
-			if one.Asset == event && string(one.Kind) == event {
+			if one.Asset == string(c.Ticket.Asset) && string(one.Kind) == event {
 				written++
 			}
 			if one.Kind == audit.Refused {
-				t.Errorf("%s: the audit has it refused: %+v", event, one)
+				t.Errorf("%s: the audit has it refused: %+v", asset, one)
 			}
 		}
 		if written != times[event] {
-			t.Errorf("%s: it is %d times in the audit", event, written)
+			t.Errorf("%s: it is %d times in the audit", asset, written)
 		}
 	}
 }

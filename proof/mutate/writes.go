@@ -19,8 +19,8 @@ var writes = []Mutation{
 	},
 	{
 		Name: "steps have no fence", Guarantee: "G2", File: "engine/store/lua/step.lua",
-		Old: "if not own and not newest() then",
-		New: "if not own and redis.call('EXISTS', GRANT) == 0 then",
+		Old: "if not newest() then",
+		New: "if redis.call('EXISTS', GRANT) == 0 then",
 		Why: "a step is recorded whoever holds the asset", Profiles: []string{"clock", "kept"},
 	},
 	{
@@ -38,7 +38,7 @@ var writes = []Mutation{
 	{
 		Name: "a step again is a conflict", Guarantee: "G5", File: "engine/store/lua/step.lua",
 		Old: "if recorded and string.match(recorded, '%S+$') == DIGEST then",
-		New: "if recorded and string.match(recorded, '%S+$') == DIGEST and t[4] == WRITE then",
+		New: "if false then",
 		Why: "who repeats a step, because its answer was lost, is told of a conflict", Profiles: []string{"kept"},
 	},
 	{
@@ -55,7 +55,7 @@ var writes = []Mutation{
 	},
 	{
 		Name: "a lost reply counts twice", Guarantee: "G5", File: "engine/store/lua/failure.lua",
-		Old: "if t[2] == WRITE then",
+		Old: "if applied(t[2], t[6]) then",
 		New: "if false then",
 		Why: "a failure that is sent again, because Redis' reply was lost, is counted again", Profiles: []string{"kept"},
 	},

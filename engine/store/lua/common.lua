@@ -88,7 +88,7 @@ end
 
 -- came is from where the caller's own last write of these names led, for one that is run again because its answer was lost.
 local function came(token, name, other)
-  local last = redis.call('LRANGE', LOG, -10, -1)
+  local last = redis.call('LRANGE', LOG, -30, -1)
   for i = #last, 1, -1 do
     local _, was, from, _, t = string.match(last[i], EVENT)
     if was and t == token and (was == name or was == other) then

@@ -7,9 +7,9 @@
 
 local STEP, RECORD, FINAL, FROM, ERROR = unpack(ARGV, 12)
 
-local t = redis.call('HMGET', TICKET, 'state', 'last_write', 'failure_step', 'failure_count', 'updated_at')
+local t = redis.call('HMGET', TICKET, 'state', 'last_write', 'failure_step', 'failure_count', 'updated_at', 'write_before')
 local state = t[1]
-if t[2] == WRITE then -- its answer was lost: it counts, whoever has the asset now
+if applied(t[2], t[6]) then
   return answer(OK, redis.call('HGETALL', TICKET), came(TOKEN, 'failure', 'failed'))
 end
 if not newest() then

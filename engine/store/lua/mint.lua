@@ -17,7 +17,7 @@ if g[2] == NONCE then
   redis.call('PEXPIRE', GRANT, LIFE) -- for the replicas
   return answer(OK, redis.call('HGETALL', TICKET), came(g[1], 'claimed'), tonumber(g[1]))
 end
-local t = redis.call('HMGET', TICKET, 'state', 'flow', 'updated_at', 'revision')
+local t = redis.call('HMGET', TICKET, 'state', 'flow', 'updated_at', 'revision', 'last_write')
 local state = t[1]
 if state and t[2] ~= FLOW then
   return answer(MISMATCH)
@@ -65,6 +65,9 @@ end
 if state then
   revision = append(LOG, revision, 'claimed', from, state, token, '', '', HOST, AGENT)
   put('token', token, 'revision', revision, 'updated_at', NOW)
+  if t[5] then
+    put('write_before', t[5])
+  end
 else
   redis.call('DEL', LOG, REFUSED)
   revision = add(LOG, 0, 'claimed', '', INITIAL, token, '', '', HOST, AGENT)

@@ -11,10 +11,13 @@
 local STEP, TO, DIGEST, FROM, ANEW, SUMMARY, HIGH_RISK, FINISH = unpack(ARGV, 12)
 local FACTS = ARGV[20]
 
-local t = redis.call('HMGET', TICKET, 'state', 'record.' .. STEP, 'failure_step', 'last_write', 'revision', 'updated_at', 'bytes')
+local t = redis.call('HMGET', TICKET, 'state', 'record.' .. STEP, 'failure_step', 'last_write', 'revision', 'updated_at', 'bytes',
+  'write_before')
 local state, recorded = t[1], t[2]
-local own = t[4] == WRITE -- its answer was lost: it counts, whoever has the asset now
-if not own and not newest() then
+if applied(t[4], t[8]) then
+  return answer(REPLAYED, redis.call('HGETALL', TICKET), came(TOKEN, 'step'))
+end
+if not newest() then
   refuse('STALE_TOKEN')
   return answer(STALE)
 end
@@ -22,7 +25,7 @@ if passed(t[4]) then
   return answer(GONE)
 end
 if recorded and string.match(recorded, '%S+$') == DIGEST then
-  return answer(REPLAYED, redis.call('HGETALL', TICKET), own and came(TOKEN, 'step') or '')
+  return answer(REPLAYED, redis.call('HGETALL', TICKET), '')
 end
 if recorded and not within(ANEW, state) then
   refuse('STEP_CONFLICT')
