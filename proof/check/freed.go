@@ -9,7 +9,8 @@ import (
 )
 
 // freed looks whether the lock of a process that ended was freed, instead of running out: the next claim would find that and say so in the
-// audit. Around a fault, which may keep a daemon from telling Redis, it may run out. (G7; engine/doc.go, "process_exit")
+// audit. When a fault may have kept the daemon from renewing it before, or from freeing it then, it may run out. (G7; engine/doc.go,
+// "process_exit")
 func (c *checker) freed() {
 	ttl := c.setup.TTLMS * int64(time.Millisecond)
 	type claim struct{ asset, token string }
@@ -22,7 +23,7 @@ func (c *checker) freed() {
 		case reason == "process_exit":
 			ended[of] = a
 		case told && strings.HasPrefix(reason, "expired: found") && a.at-was.at > int64(prompt):
-			if from := was.at - 3*ttl; c.faults.over(was.Host, from, a.at) == from && !c.faults.stepped(0, a.at) {
+			if !c.faults.struck(was.Host, was.at-ttl, was.at+int64(prompt)) && !c.faults.stepped(0, a.at) {
 				c.violate("G7", of.asset, []int{was.n, a.n},
 					"the process of token %s on %s had ended for %s, and its lock was not freed: the next claim found that it had run out",
 					of.token, was.Host, time.Duration(a.at-was.at).Round(time.Millisecond))

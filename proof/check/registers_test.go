@@ -274,6 +274,16 @@ func TestTrustedWindows(t *testing.T) {
 			w.claim("host-b", "web", "t2")
 			w.ask("host-a", "GET", "/v1/claims/"+id, nil, func() (int, any) { return http.StatusOK, dict{"claim": w.claims[id]} })
 		}, excused: "G1: an administrator took it from its holder"},
+		"an administrator ended another claim": {play: func(w *world) {
+			old := w.claim("host-c", "web", "t1")
+			w.release("host-c", old)
+			w.claim("host-a", "web", "t1")
+			w.ask("host-c", "DELETE", "/v1/claims/"+old+"?force=true", nil, func() (int, any) {
+				w.audit("host-c", dict{"EVENT": "forced", "TICKET": "web/t1", "TOKEN": w.claims[old].Token, "CALL": "release"})
+				return http.StatusNoContent, nil
+			})
+			w.claim("host-b", "web", "t2")
+		}, broken: "G1"},
 		"another's agent died": {play: func(w *world) {
 			two(w)
 			w.add("agents", history.Record{Process: &history.Process{PID: 1, Host: "host-a", Kind: "agent", End: true}})

@@ -175,9 +175,9 @@ func TestALockLivesNoLongerThanItsAgentDeserves(t *testing.T) {
 
 func TestTheLockOfTheDeadIsFreed(t *testing.T) {
 	t.Parallel()
-	lost := func(reason string, meanwhile func(*world), long time.Duration) func(*world) {
+	lost := func(reason string, before, meanwhile func(*world), long time.Duration) func(*world) {
 		return func(w *world) {
-			w.pass(time.Minute)
+			before(w)
 			w.audit("host-a", dict{"EVENT": "lost", "ASSET": "web", "TOKEN": 5, "REASON": reason})
 			meanwhile(w)
 			w.pass(long)
@@ -185,13 +185,17 @@ func TestTheLockOfTheDeadIsFreed(t *testing.T) {
 		}
 	}
 	none := func(*world) {}
+	away := func(w *world) { w.fault("redis is killed", "redis-1", false, false, func() { w.pass(time.Second) }) }
+	since := func(long time.Duration) func(*world) { return func(w *world) { away(w); w.pass(long) } }
+	later := func(w *world) { w.pass(2 * time.Second); away(w) }
 	judge(t, map[string]spoilt{
-		"it runs out":             {play: lost("process_exit", none, 2*time.Second), broken: "G7", says: "had ended for 2"},
-		"while it is being freed": {play: lost("process_exit", none, time.Second)},
-		"of one that expired":     {play: lost("expired", none, 2*time.Second)},
-		"while Redis is away": {play: lost("process_exit", func(w *world) {
-			w.fault("redis is killed", "redis-1", false, false, func() { w.pass(time.Second) })
-		}, 2*time.Second)},
+		"it runs out":             {play: lost("process_exit", none, none, 2*time.Second), broken: "G7", says: "had ended for 2"},
+		"while it is being freed": {play: lost("process_exit", none, none, time.Second)},
+		"of one that expired":     {play: lost("expired", none, none, 2*time.Second)},
+		"while Redis is away":     {play: lost("process_exit", none, away, 2*time.Second)},
+		"just after it was away":  {play: lost("process_exit", since(4*time.Second), none, 2*time.Second)},
+		"long after it was away":  {play: lost("process_exit", since(6*time.Second), none, 2*time.Second), broken: "G7"},
+		"long before it is away":  {play: lost("process_exit", none, later, time.Second), broken: "G7"},
 	})
 }
 
@@ -257,6 +261,15 @@ func TestHoldersAreTold(t *testing.T) {
 			w.step("host-a", a, "online", online, `{}`)
 		}, broken: "G8", says: "lives again"},
 		"held when another is": {play: func(w *world) { a, _ := taken(w); watch(w, a, "held", nil) }, broken: "G8", says: "told as held"},
+		"held while its end is under way": {play: func(w *world) {
+			a := w.claim("host-a", "web", "t1")
+			w.ask("host-a", "DELETE", "/v1/claims/"+a, nil, func() (int, any) {
+				w.audit("host-a", dict{"EVENT": "released", "TICKET": "web/t1", "TOKEN": w.claims[a].Token, "CALL": "release"})
+				w.claim("host-b", "web", "t1")
+				watch(w, a, "held", nil)
+				return http.StatusNoContent, nil
+			})
+		}},
 		"and data were lost": {play: func(w *world) {
 			a, _ := taken(w)
 			w.fault("flush", "", true, false, func() {})

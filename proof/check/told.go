@@ -30,7 +30,8 @@ func (c *checker) toldOfLoss() {
 	c.heldNoMore()
 }
 
-// heldNoMore: once another claim on its asset was granted, no answer says of a claim that it is held.
+// heldNoMore: once another claim on its asset was granted, no answer says of a claim that it is held, unless its holder had asked for its
+// end, whose answer may be under way.
 func (c *checker) heldNoMore() {
 	for _, g := range c.grants {
 		for _, one := range g.calls {
@@ -39,7 +40,7 @@ func (c *checker) heldNoMore() {
 			}
 			for _, other := range c.byAsset[g.asset] {
 				switch {
-				case other.token <= g.token || other.came >= one.sent || other.came < g.sent:
+				case other.token <= g.token || other.came >= one.sent || other.came < g.sent || c.letGo(g) < other.came:
 				case c.faults.lost(g.sent, one.came):
 					c.excuse("G8: Redis lost data")
 				case c.faults.stepped(g.sent, one.came):

@@ -116,7 +116,8 @@ func (c *checker) trust() {
 func (s *story) forced(w window, before int64) bool {
 	ttl := s.setup.TTLMS * int64(time.Millisecond)
 	return slices.ContainsFunc(s.calls, func(c *call) bool {
-		ends := (c.kind == toBreak || c.force) && c.asset == w.asset || c.kind == toReopen && c.ticket() == w.ticket()
+		forced := c.force && (c.claimID == w.id || w.id == "" && c.asset == w.asset) // that of picket exec may not be known
+		ends := forced || c.kind == toBreak && c.asset == w.asset || c.kind == toReopen && c.ticket() == w.ticket()
 		return ends && (c.ok() || c.unknown()) && c.sent <= before && c.came >= w.sent && w.call.sent-ttl <= c.came
 	})
 }
