@@ -17,8 +17,8 @@ var acts = []struct {
 	share int
 	do    func(*worker, *held) bool
 }{
-	{54, (*worker).advance},
-	{7, (*worker).fail},
+	{52, (*worker).advance},
+	{9, (*worker).fail},
 	{8, (*worker).heartbeat},
 	{5, (*worker).watch},
 	{6, (*worker).repeat},
@@ -129,7 +129,7 @@ func (w *worker) fail(h *held) bool {
 		step = h.next[0].Step
 	}
 	b := map[string]any{"step": step, "error": "the scanner broke"}
-	if w.chance(8) {
+	if w.chance(8) || h.state == "NOTIFYING" && w.chance(40) { // which nothing but the receivers may end
 		b["final"] = true
 	}
 	return w.write(h, "failures", body(b))

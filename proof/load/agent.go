@@ -74,7 +74,7 @@ func (s *settings) work(log *history.Log) {
 			watcher: newCaller(log, by+" watches", s.host, os.Getenv("PICKET_SOCKET")),
 			job:     job{s.ttl, s.epoch, draining, meets},
 			rand:    rand.New(rand.NewPCG(s.seed, uint64(n))),
-			past:    map[string]int{},
+			past:    map[name]int{},
 		}
 		working.Go(w.live)
 	}

@@ -41,7 +41,7 @@ func (s *settings) command(log *history.Log) int {
 	if !s.child && r.IntN(5) == 0 {
 		s.startChild()
 	}
-	until := time.After(s.ttl/2 + time.Duration(r.Int64N(int64(2*s.ttl))))
+	until := time.After(s.ttl/2 + time.Duration(r.Int64N(int64(4*s.ttl))))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

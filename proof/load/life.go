@@ -12,15 +12,15 @@ import (
 func (w *worker) live() {
 	for w.pause(50*time.Millisecond, 600*time.Millisecond) {
 		switch n := w.rand.IntN(100); {
-		case n < 40:
+		case n < 42:
 			w.work(w.shared())
-		case n < 78:
+		case n < 76:
 			w.work(w.told())
-		case n < 82:
+		case n < 80:
 			w.look(w.known())
-		case n < 88:
+		case n < 86:
 			w.haunt()
-		case n < 91:
+		case n < 92:
 			w.breakLock()
 		default:
 			if n := w.known(); w.reopen(n) {

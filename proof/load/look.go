@@ -25,14 +25,19 @@ func (w *worker) look(n name) {
 
 // The calls of operators.
 
-// breakLock fences off whoever holds one of the shared assets, or ends a claim of this host's.
+// breakLock fences off whoever holds one of the shared assets, or ends a claim of this host's: one that there is, or one that has ended
+// meanwhile, for the list that he reads is old.
 func (w *worker) breakLock() {
-	if w.chance(60) {
+	end := func(id string) { w.insist(http.MethodDelete, "/v1/claims/"+id+"?force=true", nil, 0) }
+	switch n := w.rand.IntN(10); {
+	case n < 4:
 		w.decide("/v1/locks/"+url.PathEscape(w.shared().asset)+"/break", nil)
-		return
-	}
-	if r := w.call(context.Background(), http.MethodGet, "/v1/claims", nil, 0); len(r.Claims) > 0 {
-		w.insist(http.MethodDelete, "/v1/claims/"+r.Claims[w.rand.IntN(len(r.Claims))].ID+"?force=true", nil, 0)
+	case n < 8 && len(w.old) > 0:
+		end(w.old[w.rand.IntN(len(w.old))].ID)
+	default:
+		if r := w.call(context.Background(), http.MethodGet, "/v1/claims", nil, 0); len(r.Claims) > 0 {
+			end(r.Claims[w.rand.IntN(len(r.Claims))].ID)
+		}
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 
 // What the workers are about. A name of an asset has a number.
 const (
-	sharedAssets = 4                // how many there are of shared-N
-	sharedFor    = 10 * time.Second // how long a task of a shared asset is worked on
+	sharedAssets = 3                // how many there are of shared-N
+	sharedFor    = 10 * time.Second // how long a task of a shared asset is worked on, besides one other
 	toldAssets   = 2                // how many of told-N are new after each toldFor
 	toldFor      = 4 * time.Second
 )
@@ -37,7 +37,7 @@ type worker struct {
 	rand    *rand.Rand
 	old     []held         // claims that ended without being released, or were lost: some are written under all the same
 	met     []name         // the last tickets
-	past    map[string]int // how many tickets of an asset and slot were found terminal
+	past    map[name]int // of an asset and its task of a slot: how many tickets were found terminal
 }
 
 // held is a claim as its worker sees it.
@@ -73,12 +73,22 @@ func (w *worker) chance(of100 int) bool { return w.rand.IntN(100) < of100 }
 
 func (w *worker) slot(long time.Duration) int64 { return (history.Now() - w.epoch) / int64(long) }
 
+// shared is a ticket of a shared asset, on which others work meanwhile: most on the same ticket, some on another one of the asset.
 func (w *worker) shared() name {
-	asset, task := fmt.Sprint("shared-", w.rand.IntN(sharedAssets)), fmt.Sprint("t", w.slot(sharedFor))
-	if past := w.past[asset+task]; past > 0 {
-		task += fmt.Sprint(".", past)
+	line := "t"
+	if w.chance(30) {
+		line = "u"
 	}
-	return w.meet(name{asset, task})
+	return w.meet(w.current(fmt.Sprint("shared-", w.rand.IntN(sharedAssets)), line))
+}
+
+// current is the ticket of a shared asset that is worked on in this slot.
+func (w *worker) current(asset, line string) name {
+	slot := fmt.Sprint(line, w.slot(sharedFor))
+	if past := w.past[name{asset, slot}]; past > 0 {
+		return name{asset, fmt.Sprint(slot, ".", past)}
+	}
+	return name{asset, slot}
 }
 
 // told is a ticket of the present slot, or of the one before.
@@ -106,13 +116,8 @@ func (w *worker) known() name {
 
 // passed notes that a ticket of a shared asset is terminal, so that the next one is taken.
 func (w *worker) passed(n name) {
-	slot := fmt.Sprint("t", w.slot(sharedFor))
-	current := slot
-	if past := w.past[n.asset+slot]; past > 0 {
-		current += fmt.Sprint(".", past)
-	}
-	if n.task == current {
-		w.past[n.asset+slot]++
+	if line := n.task[:1]; n == w.current(n.asset, line) {
+		w.past[name{n.asset, fmt.Sprint(line, w.slot(sharedFor))}]++
 	}
 }
 
@@ -127,11 +132,11 @@ func (w *worker) request(n name) ([]byte, time.Duration) {
 	beat := (w.ttl/2 + time.Duration(w.rand.Int64N(int64(w.ttl)))).Round(time.Millisecond)
 	hold := (w.ttl + time.Duration(w.rand.Int64N(int64(3*w.ttl)))).Round(time.Millisecond)
 	switch n := w.rand.IntN(10); {
-	case n < 4:
+	case n < 3:
 		b["heartbeat"] = max(beat, time.Second).String()
-	case n < 7:
+	case n < 5:
 		b["max_hold"] = max(hold, time.Second).String()
-	case n < 8:
+	case n < 7:
 		b["pid"], b["heartbeat"] = w.pid(), max(beat, time.Second).String()
 	default:
 		b["pid"], b["max_hold"] = w.pid(), max(hold, time.Second).String()

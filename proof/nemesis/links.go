@@ -44,22 +44,29 @@ type pair struct {
 	node *stage.Node
 }
 
+func (p pair) target() string { return p.host.Name + " " + p.node.Name }
+
 func (p pair) link() string { return "link of " + p.host.Name + " and " + p.node.Name }
 
-// onPair has what goes between a host and a master cut.
-func (j job) onPair(ctx context.Context, ways func(pair) []way, meanwhile func(context.Context, *stage.Node)) error {
+// aPair takes the link of a host and a master.
+func (j job) aPair(ctx context.Context) (p pair, give func(), found bool) {
 	var candidates []pair
 	for _, h := range j.stage.Hosts {
 		for _, n := range j.masters(ctx) {
 			candidates = append(candidates, pair{h, n})
 		}
 	}
-	p, give, found := choose(j, candidates, func(p pair) []string { return []string{p.link()} })
+	return choose(j, candidates, func(p pair) []string { return []string{p.link()} })
+}
+
+// onPair has what goes between a host and a master cut.
+func (j job) onPair(ctx context.Context, ways func(pair) []way, meanwhile func(context.Context, *stage.Node)) error {
+	p, give, found := j.aPair(ctx)
 	if !found {
 		return nil
 	}
 	defer give()
-	return j.cut(ctx, p.host.Name+" "+p.node.Name, ways(p), func(ctx context.Context) { meanwhile(ctx, p.node) })
+	return j.cut(ctx, p.target(), ways(p), func(ctx context.Context) { meanwhile(ctx, p.node) })
 }
 
 func nothing(context.Context, *stage.Node) {}
@@ -74,11 +81,32 @@ func cutReplies(ctx context.Context, j job) error {
 
 // loseReplies has commands executed whose replies never come: TCP would send them again after the cut, so the connections end before.
 func loseReplies(ctx context.Context, j job) error {
-	return j.onPair(ctx, func(p pair) []way { return []way{{p.node, p.host}} }, func(ctx context.Context, n *stage.Node) {
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		_ = j.stage.DropClients(ctx, n) // one that does not answer gives no replies either
-	})
+	return j.onPair(ctx, func(p pair) []way { return []way{{p.node, p.host}} }, j.hangUp)
+}
+
+// hangUp closes a node's connections. One that does not answer gives no replies either.
+func (f *field) hangUp(ctx context.Context, n *stage.Node) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_ = f.stage.DropClients(ctx, n)
+}
+
+// loseRepliesAgain does that once a second or so: what had no reply is sent again in time, and has one then.
+func loseRepliesAgain(ctx context.Context, j job) error {
+	p, give, found := j.aPair(ctx)
+	if !found {
+		return nil
+	}
+	defer give()
+	return j.strike(ctx, blow{target: p.target(), begin: func(ctx context.Context) error {
+		for end := time.Now().Add(j.Long); time.Until(end) > 0 && ctx.Err() == nil; pause(ctx, 600*time.Millisecond) {
+			heal := j.stage.Cut(p.node, p.host)
+			pause(ctx, 300*time.Millisecond)
+			j.hangUp(ctx, p.node)
+			heal()
+		}
+		return nil
+	}})
 }
 
 // cutOff cuts a host off from all of Redis.
