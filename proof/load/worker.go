@@ -35,8 +35,8 @@ type worker struct {
 	job
 	watcher *caller // of the claim that is held
 	rand    *rand.Rand
-	old     []held         // claims that ended without being released, or were lost: some are written under all the same
-	met     []name         // the last tickets
+	old     []held       // claims that ended without being released, or were lost: some are written under all the same
+	met     []name       // the last tickets
 	past    map[name]int // of an asset and its task of a slot: how many tickets were found terminal
 }
 
