@@ -69,7 +69,9 @@ func (c *checker) endures(g *grant) {
 		return
 	}
 	for _, one := range g.calls {
-		if one.ends() && slices.ContainsFunc(g.calls, func(first *call) bool { return first.ends() && first.unknown() && first.sent < lost.came }) {
+		if one.ends() && slices.ContainsFunc(g.calls, func(first *call) bool {
+			return first.ends() && first.sent < lost.came && (first.unknown() || first.ok() && first.came > lost.came)
+		}) {
 			continue // that one may have landed, and is answered so (engine/doc.go, "reply of a finish or release lost")
 		}
 		held := one.out.Claim != nil && one.out.Claim.Status == "held"
