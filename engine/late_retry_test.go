@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/picketd/picket/audit"
+	"github.com/picketd/picket/engine/delivery"
 	"github.com/picketd/picket/engine/store"
 	"github.com/picketd/picket/outbox"
 )
@@ -60,6 +62,45 @@ func lateRetry(t *testing.T, s *shared) {
 		}
 		if c.want != "" && !hinted(t, e, e.config.Outbox.ID(), k.Ticket) {
 			t.Errorf("%s: the hint is gone", c.name)
+		}
+		letGo(t, e, k.Ticket.Asset)
+	}
+}
+
+func TestG9_ARetryOfWhatIsSettledMeanwhileLeavesTheTicketAsItIs(t *testing.T) {
+	everywhere(t, retryTooLate)
+}
+
+// retryTooLate: another person, or a receipt, settles what a retry is about between its look at the ticket and its write. In NOTIFYING
+// with nothing to send the ticket would stay for ever.
+func retryTooLate(t *testing.T, s *shared) {
+	e := s.fleet(t).frozen("host-a")
+	for _, c := range []struct {
+		name   string
+		settle func(r delivery.Resolution, old string) error
+	}{
+		{"discarded", func(r delivery.Resolution, _ string) error { _, err := e.Discard(t.Context(), r); return err }},
+		{"sent", func(r delivery.Resolution, old string) error {
+			_, err := e.Outcome(t.Context(), outcome(r.Ticket, old, "ops", 1, outbox.Sent))
+			return err
+		}},
+	} {
+		k, _ := claimed(t, e, "settled "+c.name, "t")
+		old := notified(t, e, k, "ops", "pager")
+		deliver(t, e, k.Ticket, "ops", outbox.Dead, outbox.Go)
+		deliver(t, e, k.Ticket, "pager", outbox.Dead, outbox.Go)
+		r := delivery.Resolution{Ticket: k.Ticket, Channel: "ops", By: "1/0", Reason: "fixed"}
+		if err := c.settle(r, old); err != nil {
+			t.Fatal(err)
+		}
+		w, err := e.store.Retry(t.Context(), k.Ticket, store.Writer{Agent: "2/0"}, store.Retrial{
+			Intent: "fresh", Before: old, Daemon: e.config.Outbox.ID(), Again: []string{"ops"}, Reason: "too late",
+		}, audit.Event{})
+		if err != nil || w.Code != store.Conflict {
+			t.Errorf("%s: got %v, %v", c.name, w.Code, err)
+		}
+		if ticket, err := e.Ticket(t.Context(), k.Ticket); err != nil || ticket.State != store.Failed || ticket.Intent != old {
+			t.Errorf("%s: the ticket is %s with %s, %v", c.name, ticket.State, ticket.Intent, err)
 		}
 		letGo(t, e, k.Ticket.Asset)
 	}

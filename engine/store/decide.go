@@ -50,7 +50,8 @@ type Retrial struct {
 	Reason         string
 }
 
-// Retry puts a new intent in the place of the ticket's: Gone, Illegal, Conflict when another came between.
+// Retry puts a new intent in the place of the ticket's: Gone, Illegal, Conflict when another came between, or all of
+// its channels were settled.
 func (s *Store) Retry(ctx context.Context, id TicketID, by Writer, r Retrial, told audit.Event) (Written, error) {
 	return s.writeTicket(ctx, retryScript, id, by, "", told, r.Intent, r.Daemon, r.Before, r.Reason, set(r.Again), set(r.Once))
 }
