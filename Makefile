@@ -137,6 +137,7 @@ models: ## Run the models of the protocols through every interleaving, and each 
 	go run ./proof/models/claim
 	go run ./proof/models/delivery
 	go run ./proof/models/list
+	go run ./proof/models/retry
 	go run ./proof/models/sign
 	go run ./proof/models/takeover
 
