@@ -73,6 +73,7 @@ var arrows = map[string][]string{
 	"proof/models/delivery":  {"proof/models/explore"},
 	"proof/models/explore":   {},
 	"proof/models/list":      {"proof/models/explore"},
+	"proof/models/retry":     {"proof/models/explore"},
 	"proof/models/sign":      {"proof/models/explore"},
 	"proof/soak":             {"sockapi/client"},
 	"proof/models/takeover":  {"proof/models/explore"},
