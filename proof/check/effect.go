@@ -21,7 +21,7 @@ func (m *model) effect(r register, o *op) []register {
 	case toReopen:
 		return reopen(r, o)
 	case toRetry, toDiscard, toSettle:
-		return decide(r, o)
+		return m.decide(r, o)
 	}
 	after, code, replayed := m.write(r, o)
 	switch {
@@ -45,15 +45,18 @@ func (m *model) effect(r register, o *op) []register {
 
 // grantTo: the newest grant is another. A ticket that is not there is made.
 func grantTo(r register, o *op) []register {
-	if o.other {
+	switch r.newest = max(r.newest, o.token); {
+	case o.ordered && r.newest > o.token:
+		return nil
+	case o.other:
 		r.holder, r.mine = 0, false
 		return []register{r}
-	}
-	if terminal(r.state) {
+	case o.adopted:
+		r = o.view.register(r.newest)
+	case terminal(r.state):
 		return nil
-	}
-	if !r.exists {
-		r = register{exists: true, state: initial, run: 1, lost: r.lost, past: r.past}
+	case !r.exists:
+		r = register{newest: r.newest, exists: true, state: initial, run: 1}
 	}
 	r.token, r.holder, r.mine = o.token, max(o.token, 0), true
 	return []register{r}
@@ -80,7 +83,7 @@ func reopen(r register, o *op) []register {
 		return nil
 	}
 	after := register{
-		holder: r.holder, mine: r.mine, lost: r.lost, exists: true, state: initial, run: r.run, token: r.token, past: r.past,
+		holder: r.holder, mine: r.mine, newest: r.newest, exists: true, state: initial, run: r.run, token: r.token,
 	}
 	if r.run != unsaid {
 		after.run++
@@ -92,12 +95,12 @@ func reopen(r register, o *op) []register {
 }
 
 // decide: an administrator says what is to become of a notification, or what became of it.
-func decide(r register, o *op) []register {
+func (m *model) decide(r register, o *op) []register {
 	if o.code != "" {
 		return []register{r}
 	}
 	if r.told == "" || r.state != notifying && r.state != failed {
-		return only(r, r.lost > 0) // it is about what an outbox keeps of what Redis lost
+		return only(r, m.losses > 0) // it is about what an outbox keeps of what Redis lost
 	}
 	if o.kind == toRetry {
 		r.state, r.failed, r.count = notifying, "", 0

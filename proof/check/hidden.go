@@ -43,15 +43,64 @@ func (b *builder) hidden() {
 		return o.begin >= kept || !b.unaudited(o.call)
 	})
 	for token, n := range b.named(asset) {
-		o := &op{kind: toClaim, begin: n.from, end: b.passed(asset, token, kept), token: token, other: n.ticket != b.ticket, maybe: kept > 0}
-		o.end = max(o.begin, o.end)
-		b.add(o)
+		b.add(&op{kind: toClaim, begin: n.from, end: never, token: token, other: n.ticket != b.ticket, maybe: kept > 0})
 	}
 	for _, o := range b.all {
 		if o.maybe && slices.Contains([]string{toStep, toFail, toNotify, toFinish}, o.kind) {
 			o.end = max(b.passed(asset, o.token, kept), o.begin)
 		}
 	}
+}
+
+// bound says of each grant whose token is known when it can have been made at most, as those tell that were asked for or told of with other
+// tokens: tokens only grow, unless Redis loses data and its clock is set. (G3)
+func (b *builder) bound(asset string) {
+	if b.faults.lost(0, never) && b.faults.stepped(0, never) {
+		return
+	}
+	for _, o := range b.all {
+		if o.kind != toClaim || o.token <= 0 {
+			continue
+		}
+		o.ordered = true
+		for _, g := range b.byAsset[asset] {
+			switch {
+			case g.token < o.token:
+				o.begin = max(o.begin, g.sent)
+			case g.token > o.token:
+				o.end = min(o.end, g.came)
+			}
+		}
+		for _, a := range b.audits {
+			if f := a.Fields; f["PICKET_EVENT"] == "claimed" && f["PICKET_ASSET"] == asset && f["PICKET_TOKEN"] == strconv.FormatInt(o.token, 10) {
+				o.end = min(o.end, a.at)
+			}
+		}
+		o.end = max(o.end, o.begin)
+	}
+}
+
+// listed is how the assets begin that picket run works on, whose calls are not recorded.
+const listed = "run-"
+
+// adopt leaves out of a ticket's ops all that came before the first claim that is known, from which on nobody else wrote.
+func (b *builder) adopt(asset string) {
+	from, token := b.faults.kept(), int64(0)
+	for other, n := range b.named(asset) {
+		if n.ticket == b.ticket {
+			token = max(token, other)
+		}
+	}
+	first := slices.IndexFunc(b.all, func(o *op) bool {
+		return o.kind == toClaim && !o.other && o.view != nil && o.token > token && o.begin > from
+	})
+	if first < 0 {
+		b.all = nil
+		return
+	}
+	claim := b.all[first]
+	claim.adopted = true
+	b.all = slices.DeleteFunc(b.all, func(o *op) bool { return o != claim && o.begin <= claim.begin })
 }
 
 // named is a grant that is told of by no answer.

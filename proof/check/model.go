@@ -3,46 +3,69 @@
 
 package check
 
-import (
-	"hash/maphash"
+import "slices"
 
-	"github.com/anishathalye/porcupine"
-)
-
-func (m *model) porcupine() porcupine.Model {
-	seed := maphash.MakeSeed()
-	n := porcupine.NondeterministicModel{
-		Init: func() []any { return []any{register{}} },
-		Step: func(state, input, _ any) []any {
-			var all []any
-			for _, r := range m.step(state.(register), input.(*op)) {
-				all = append(all, r)
-			}
-			return all
-		},
-		Hash: func(state any) uint64 { return maphash.Comparable(seed, state.(register)) },
-	}
-	return n.ToModel()
+// model is what a register may be. relaxed is a guarantee that is not demanded, so that one can tell which is broken.
+type model struct {
+	relaxed string
+	losses  int // how often Redis may have lost data
+	numbers map[register]int
+	all     []register // all that the register may have been, by their numbers
+	known   map[turn][]int
 }
 
-// step is what a register may be after an op; nothing if the op cannot have been answered so.
-func (m *model) step(r register, o *op) (all []register) {
-	if o.kind == toLose {
-		return m.lose(r)
+// turn is an op, and the register that it finds.
+type turn struct {
+	register int
+	*op
+}
+
+func newModel(relaxed string) *model {
+	return &model{relaxed: relaxed, numbers: map[register]int{}, known: map[turn][]int{}}
+}
+
+func (m *model) number(r register) int {
+	n, ok := m.numbers[r]
+	if !ok {
+		n = len(m.all)
+		m.numbers[r] = n
+		m.all = append(m.all, r)
 	}
-	if o.maybe {
-		all = append(all, r)
-	}
-	for _, now := range moved(r) {
-		for _, after := range m.effect(now, o) {
-			if r.lost < m.losses && after != now {
-				after.past = m.remember(r)
+	return n
+}
+
+// lost: Redis may have lost data once more.
+func (m *model) lost() {
+	m.losses++
+	clear(m.known)
+}
+
+// tells: does an op tell how the register is, and change nothing?
+func (m *model) tells(o *op) bool { return o.kind == toSee || o.code != "" && m.relaxed == "" }
+
+// after is what a register may be after an op, by their numbers; nothing if the op cannot have been answered so.
+func (m *model) after(register int, o *op) []int {
+	at := turn{register, o}
+	all, ok := m.known[at]
+	if !ok {
+		for _, r := range m.step(m.all[register], o) {
+			if n := m.number(r); !slices.Contains(all, n) {
+				all = append(all, n)
 			}
+		}
+		m.known[at] = all
+	}
+	return all
+}
+
+func (m *model) step(r register, o *op) (all []register) {
+	for _, now := range m.moved(r) {
+		for _, after := range m.effect(now, o) {
 			if o.view == nil || o.maybe {
 				all = append(all, after)
 				continue
 			}
-			for _, later := range moved(after) {
+			for _, later := range m.moved(after) {
 				if seen, ok := o.view.of(later); ok {
 					all = append(all, seen)
 				}
@@ -53,31 +76,19 @@ func (m *model) step(r register, o *op) (all []register) {
 }
 
 // moved is a register, and what it may have become without a call: notifications are delivered, claims end, and of a ticket that Redis
-// lost a receipt makes a new one.
-func moved(r register) (all []register) {
+// lost a receipt makes a new one. It may have been any of these when Redis takes a dump.
+func (m *model) moved(r register) (all []register) {
 	for _, state := range delivered(r.state) {
 		one := r
 		one.state = state
 		all = append(all, one)
 	}
-	if r.lost > 0 && !r.exists {
+	if m.losses > 0 && !r.exists {
 		r.exists, r.state, r.run, r.token = true, initial, unsaid, 0
 		all = append(all, r)
 	}
-	return all
-}
-
-// lose is what a register may be after a loss of data: as it was, as it was at any time before, or nothing.
-func (m *model) lose(r register) []register {
-	past, lost := m.remember(r), r.lost+1
-	all := []register{{}}
-	for _, n := range past {
-		all = append(all, m.all[n])
-	}
-	for i := range all {
-		if all[i].lost = lost; lost < m.losses {
-			all[i].past = past
-		}
+	for _, one := range all {
+		m.number(one)
 	}
 	return all
 }

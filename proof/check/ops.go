@@ -16,8 +16,6 @@ func (s *story) ops(ticket string) []*op {
 		switch {
 		case c.asset == asset && (c.kind == toClaim || c.kind == toBreak):
 			b.claims(c)
-		case c.kind == toRelease && c.force && c.asset == asset:
-			b.add(&op{kind: toBreak, call: c, begin: c.sent, end: never, maybe: true, before: never})
 		case c.kind == toStates:
 			b.states(c)
 		case c.ticket() == ticket:
@@ -25,6 +23,10 @@ func (s *story) ops(ticket string) []*op {
 		}
 	}
 	b.hidden()
+	b.bound(asset)
+	if strings.HasPrefix(asset, listed) {
+		b.adopt(asset)
+	}
 	b.losses()
 	return b.lasting()
 }
@@ -211,14 +213,18 @@ func (b *builder) losses() {
 			losses = append(losses, &op{kind: toLose, begin: f.begin, end: min(f.end, b.story.end+1)})
 		}
 	}
-	b.all = slices.DeleteFunc(b.all, func(o *op) bool {
-		touched := slices.ContainsFunc(losses, func(l *op) bool { return o.begin <= l.end && l.begin <= o.end })
-		if touched && !o.maybe && o.kind != toSee && o.code == "" {
-			o.maybe = true
+	for _, l := range losses {
+		b.all = slices.DeleteFunc(b.all, func(o *op) bool {
+			switch {
+			case o.begin > l.end || l.begin > o.end:
+				return false
+			case !o.maybe && (o.kind == toSee || o.code != ""):
+				return true
+			}
+			o.maybe, o.end = true, max(o.end, l.end+1) // it may have been done behind the loss
 			return false
-		}
-		return touched && !o.maybe
-	})
+		})
+	}
 	b.all = append(b.all, losses...)
 }
 

@@ -3,16 +3,13 @@
 
 package check
 
-import (
-	"slices"
-	"strconv"
-)
+import "strconv"
 
 // register is what a ticket is, and whose the newest grant of its asset is. It is comparable.
 type register struct {
 	holder int64 // the token of the newest grant, if that is for this ticket; 0: it is another's, nobody's, or one of which nobody was told
 	mine   bool  // the newest grant is for this ticket
-	lost   int   // how often Redis may have lost data
+	newest int64 // the newest token of the asset that anybody was told
 
 	exists bool
 	state  string
@@ -23,8 +20,6 @@ type register struct {
 	count  int64  // how often it failed in a row
 	told   string // what people are told
 	teller int64  // the token of the claim that said so
-
-	past string // the numbers of all registers that there were, if data are lost later
 }
 
 // unsaid stands for a run or a token that no answer has told yet.
@@ -51,15 +46,17 @@ type op struct {
 	end   int64
 	maybe bool // it may have done nothing, and no answer tells
 
-	token  int64  // of the writer's claim, or the one that is granted; unsaid: a grant of which nobody was told
-	other  bool   // a grant for another ticket of the asset
-	before int64  // of a break: the newest token that had been told when it was asked for
-	step   int    // its place among steps; -1: none
-	name   string // the step's
-	to     string
-	result string // a step's state and facts
-	final  bool
-	words  string // what people are to be told
+	token   int64  // of the writer's claim, or the one that is granted; unsaid: a grant of which nobody was told
+	other   bool   // a grant for another ticket of the asset
+	adopted bool   // a grant before which others wrote of whom nothing is recorded: the ticket is as the view tells
+	ordered bool   // a grant after which none with a smaller token comes
+	before  int64  // of a break: the newest token that had been told when it was asked for
+	step    int    // its place among steps; -1: none
+	name    string // the step's
+	to      string
+	result  string // a step's state and facts
+	final   bool
+	words   string // what people are to be told
 
 	code     string // of a refusal; empty: accepted
 	replayed bool
@@ -67,19 +64,20 @@ type op struct {
 	view     *view  // what the answer tells of the ticket afterwards; nil: nothing
 }
 
+// sameAs: do two ops that need not have happened do the same?
+func (o *op) sameAs(other *op) bool {
+	bare := func(o op) op {
+		o.call, o.begin, o.end, o.view = nil, 0, 0, nil
+		return o
+	}
+	return o.maybe && bare(*o) == bare(*other)
+}
+
 // What an op that is no call does.
 const (
 	toLose = "lose" // any register of before, or none, may be there again
 	toSee  = "see"  // only what the view tells
 )
-
-// model is a register's. relaxed is a guarantee that is not demanded, so that one can tell which is broken.
-type model struct {
-	relaxed string
-	numbers map[register]int
-	all     []register
-	losses  int // how many there are: until the last one the past is kept
-}
 
 // of is a register that is as the view tells.
 func (v *view) of(r register) (register, bool) {
@@ -101,21 +99,9 @@ func (v *view) of(r register) (register, bool) {
 	return r, v.run == r.run && v.token == r.token && v.steps == r.steps && v.told == r.told && v.failed == r.failed && v.count == r.count
 }
 
-// remember adds a register to the past, and returns that.
-func (m *model) remember(r register) string {
-	past := r.past
-	r.past = ""
-	n, ok := m.numbers[r]
-	if !ok {
-		n = len(m.all)
-		m.numbers[r] = n
-		m.all = append(m.all, r)
-	}
-	were := []rune(past)
-	if at, found := slices.BinarySearch(were, rune(n)); !found {
-		were = slices.Insert(were, at, rune(n))
-	}
-	return string(were)
+// register is one that is as the view tells, of which the newest grant is for another ticket.
+func (v *view) register(newest int64) register {
+	return register{newest: newest, exists: v.exists, state: v.state, run: v.run, steps: v.steps, failed: v.failed, count: v.count, told: v.told}
 }
 
 // record is how a step stands in a register.

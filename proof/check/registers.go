@@ -7,13 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
-
-	"github.com/anishathalye/porcupine"
 )
-
-// patience is for how long one register is searched for an order in which its answers are right.
-const patience = 3 * time.Second
 
 // registers looks whether each ticket behaves as a register with one writer at a time: G2, G4 and G5.
 func (c *checker) registers() {
@@ -30,29 +24,16 @@ func (c *checker) registers() {
 			c.report.Counts["registers of which no write is seen"]++
 			continue
 		}
-		switch linearizable(ops, "") {
-		case porcupine.Ok:
+		switch explain(ops, "") {
+		case explained:
 			c.report.Counts["registers checked"]++
-		case porcupine.Unknown:
+		case givenUp:
 			c.report.Counts["registers given up"]++
-		case porcupine.Illegal:
+		case unexplained:
 			c.report.Counts["registers checked"]++
 			c.blame(ticket, ops)
 		}
 	}
-}
-
-// linearizable: is there an order of the ops in which each can have been answered as it was? relaxed is a guarantee that is not demanded.
-func linearizable(ops []*op, relaxed string) porcupine.CheckResult {
-	m := &model{relaxed: relaxed, numbers: map[register]int{}}
-	var all []porcupine.Operation
-	for _, o := range ops {
-		if o.kind == toLose {
-			m.losses++
-		}
-		all = append(all, porcupine.Operation{Input: o, Call: o.begin, Return: o.end})
-	}
-	return porcupine.CheckOperationsTimeout(m.porcupine(), all, patience)
 }
 
 // blame tells of a register that no order explains, by its shortest beginning that none explains.
@@ -65,7 +46,7 @@ func (c *checker) blame(ticket string, ops []*op) {
 	}
 	slices.Sort(ends)
 	n, _ := slices.BinarySearchFunc(ends, 0, func(end int64, _ int) int {
-		if linearizable(until(ops, end), "") == porcupine.Illegal {
+		if explain(until(ops, end), "") == unexplained {
 			return 1
 		}
 		return -1
@@ -73,7 +54,7 @@ func (c *checker) blame(ticket string, ops []*op) {
 	short := until(ops, ends[min(n, len(ends)-1)])
 	guarantee := "G4"
 	for _, g := range []string{"G2", "G5"} {
-		if linearizable(short, g) == porcupine.Ok {
+		if explain(short, g) == explained {
 			guarantee = g
 			break
 		}
@@ -108,7 +89,7 @@ func doneThough(ops []*op) *op {
 		}
 		done := *o
 		done.code, done.maybe = "", true
-		if linearizable(append(slices.Delete(slices.Clone(ops), i, i+1), &done), "") == porcupine.Ok {
+		if explain(append(slices.Delete(slices.Clone(ops), i, i+1), &done), "") == explained {
 			return o
 		}
 	}
@@ -128,7 +109,7 @@ func until(ops []*op, at int64) (all []*op) {
 			all = append(all, &cut)
 		case o.kind != toSee:
 			open := *o
-			open.maybe, open.end, open.view, open.code, open.at = true, never, nil, "", ""
+			open.maybe, open.end, open.view, open.code, open.at, open.adopted = true, never, nil, "", "", false
 			all = append(all, &open)
 		}
 	}
@@ -142,7 +123,7 @@ func fewest(ops []*op) []*op {
 			continue
 		}
 		rest := slices.Delete(slices.Clone(ops), i, i+1)
-		if linearizable(rest, "") == porcupine.Illegal {
+		if explain(rest, "") == unexplained {
 			ops = rest
 		}
 	}

@@ -140,58 +140,6 @@ func TestACallWithoutAnAnswerMayHappenUntilTheEndOrNever(t *testing.T) {
 	})
 }
 
-func TestALossSetsARegisterBackAndNothingElseDoes(t *testing.T) {
-	t.Parallel()
-	back := func(w *world) (a string, restore func()) {
-		a = w.claim("host-a", "web", "t1")
-		w.step("host-a", a, "online", online, `{}`)
-		old := w.shown("web/t1")
-		w.step("host-a", a, "vuln", examined, `{}`)
-		return a, func() { w.tickets["web/t1"] = old }
-	}
-	none := func() {}
-	judge(t, map[string]spoilt{
-		"back": {play: func(w *world) {
-			_, old := back(w)
-			w.fault("dump", "redis", true, false, old)
-			w.see("host-b", "web/t1")
-		}},
-		"back, and on": {play: func(w *world) {
-			a, old := back(w)
-			w.fault("dump", "redis", true, false, old)
-			w.step("host-a", a, "vuln", examined, `{"b":1}`)
-		}},
-		"without a fault": {play: func(w *world) { _, old := back(w); old(); w.see("host-b", "web/t1") }, broken: "G4"},
-		"with a fault that keeps all": {play: func(w *world) {
-			_, old := back(w)
-			w.fault("freeze", "redis", false, false, old)
-			w.see("host-b", "web/t1")
-		}, broken: "G4"},
-		"after the fault": {play: func(w *world) {
-			_, old := back(w)
-			w.fault("dump", "redis", true, false, none)
-			w.see("host-b", "web/t1")
-			old()
-			w.see("host-b", "web/t1")
-		}, broken: "G4"},
-		"to nothing": {play: func(w *world) {
-			back(w)
-			w.fault("flush", "redis", true, false, func() { delete(w.tickets, "web/t1") })
-			w.see("host-b", "web/t1")
-		}},
-		"to what never was": {play: func(w *world) {
-			_, old := back(w)
-			w.fault("dump", "redis", true, false, func() { old(); w.tickets["web/t1"].State = risky })
-			w.see("host-b", "web/t1")
-		}, broken: "G4"},
-		"answers of meanwhile do not last": {play: func(w *world) {
-			a, old := back(w)
-			w.fault("cut", "redis", true, false, func() { w.step("host-a", a, "assess", risky, `{}`); old() })
-			w.see("host-b", "web/t1")
-		}},
-	})
-}
-
 func TestAdministratorsEndRunsAndClaims(t *testing.T) {
 	t.Parallel()
 	reopen := func(w *world, after string) {

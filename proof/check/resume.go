@@ -52,7 +52,7 @@ func (c *checker) lists() {
 	}
 	for _, one := range c.calls {
 		undone := one.code == "TICKET_NOT_FOUND" || one.ok() && one.out.Ticket != nil && !terminal(one.out.Ticket.State)
-		if one.kind != toRead || one.by != "final" || !strings.HasPrefix(one.asset, "run-") || !undone {
+		if one.kind != toRead || one.by != "final" || !strings.HasPrefix(one.asset, listed) || !undone {
 			continue
 		}
 		for _, host := range c.setup.Hosts {

@@ -312,6 +312,19 @@ func TestEachWriteLeavesOneRecord(t *testing.T) {
 			whole(w)
 			w.audit("host-b", dict{"EVENT": "step", "CALL": "step", "TICKET": "web/t1", "TOKEN": w.token})
 		}, broken: "G12", says: "3 answers, and 4 records"},
+		"two for a last step that was recorded before": {play: func(w *world) {
+			whole(w)
+			c := w.claim("host-b", "db", "t1")
+			w.step("host-b", c, "online", online, `{}`)
+			w.step("host-b", c, "vuln", examined, `{}`)
+			w.step("host-b", c, "assess", finished, `{}`)
+			ends := dict{"step": "assess", "state": finished, "finish": true}
+			w.ask("host-b", "POST", "/v1/claims/"+c+"/steps", ends, func() (int, any) {
+				w.audit("host-b", dict{"EVENT": "replayed", "CALL": "step", "TICKET": "db/t1", "TOKEN": w.token})
+				w.audit("host-b", dict{"EVENT": "finished", "CALL": "step", "TICKET": "db/t1", "TOKEN": w.token})
+				return http.StatusOK, dict{"ticket": w.shown("db/t1"), "next": []next{}, "replayed": true}
+			})
+		}},
 		"another by an administrator": {play: func(w *world) {
 			whole(w)
 			w.audit("host-b", dict{"EVENT": "forced", "CALL": "release", "TICKET": "web/t1", "TOKEN": w.token})
