@@ -113,6 +113,10 @@ func (c *checker) arrived(k key, a acceptance, channel string, some []sending) {
 		c.excuse("G9: an administrator decided")
 		return
 	}
+	if c.reopened(a) {
+		c.excuse("G9: an administrator reopened what Redis had lost")
+		return
+	}
 	if c.once(channel) && c.keptForAPerson(k, channel) {
 		c.excuse("G9: at_most_once, kept for a person")
 		return
@@ -125,6 +129,13 @@ func (s *story) decided(ticket, channel string, from, to int64, kinds ...string)
 	return slices.ContainsFunc(s.calls, func(c *call) bool {
 		return slices.Contains(kinds, c.kind) && c.ticket() == ticket && (c.in.Channel == "" || c.in.Channel == channel) &&
 			(c.ok() || c.unknown()) && c.sent <= to && c.came >= from
+	})
+}
+
+// reopened: did an administrator begin a new run when Redis had lost that this one was to be told? It is superseded then. (outbox/doc.go)
+func (s *story) reopened(a acceptance) bool {
+	return slices.ContainsFunc(s.calls, func(c *call) bool {
+		return c.kind == toReopen && c.ticket() == a.ticket() && (c.ok() || c.unknown()) && s.faults.lost(a.sent, c.came)
 	})
 }
 

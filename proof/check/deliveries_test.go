@@ -62,6 +62,17 @@ func TestWhatIsAcceptedArrives(t *testing.T) {
 			play:    func(w *world) { told(w); w.send("host-b", "ops", "web/t1", http.StatusOK); decide(w, "discard") },
 			excused: "G9: an administrator decided",
 		},
+		"reopened when Redis had lost it": {play: func(w *world) {
+			told(w)
+			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			w.fault("flush", "", true, false, func() {})
+			reopened(w, finished)
+		}, excused: "G9: an administrator reopened what Redis had lost"},
+		"reopened when Redis had it": {play: func(w *world) {
+			told(w)
+			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			reopened(w, finished)
+		}, broken: "G9", says: "never arrived on once"},
 		"parked": {play: func(w *world) {
 			told(w)
 			w.send("host-b", "ops", "web/t1", http.StatusOK)
@@ -81,6 +92,16 @@ func TestWhatIsAcceptedArrives(t *testing.T) {
 		"another's key": {play: func(w *world) { told(w); both(w); w.sent("host-b", "ops", 0, 500).Key = `"db/t1"` }, broken: "G9", says: "with the key of db/t1"},
 		"no key":        {play: func(w *world) { told(w); both(w); w.sent("host-b", "ops", 0, 500).Key = "" }, broken: "G9", says: "came with the key"},
 		"never settled": {play: func(w *world) { told(w); w.final(); both(w) }, broken: "G9", says: "never settled"},
+	})
+}
+
+// reopened is a ticket that an administrator reopens in a state.
+func reopened(w *world, state string) {
+	w.tickets["web/t1"] = &ticket{ID: "web/t1", State: state, Run: 1, Token: w.token, Steps: map[string]step{}}
+	w.ask("host-c", "POST", "/v1/tickets/web/t1/reopen", dict{"reason": "so it is"}, func() (int, any) {
+		w.token, w.holder["web"] = w.token+5, 0
+		w.tickets["web/t1"] = &ticket{ID: "web/t1", State: initial, Run: 2, Token: w.token, Steps: map[string]step{}}
+		return http.StatusOK, dict{"ticket": w.shown("web/t1")}
 	})
 }
 

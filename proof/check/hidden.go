@@ -42,6 +42,11 @@ func (b *builder) hidden() {
 		o.end = kept
 		return o.begin >= kept || !b.unaudited(o.call)
 	})
+	for _, p := range b.processes {
+		if one := (&call{host: p.Host, asset: canonical(p.Asset), task: p.Task, sent: p.at}); b.untold(p) && one.asset == asset && p.at < kept && b.unaudited(one) {
+			b.add(&op{kind: toClaim, begin: p.at, end: kept, token: unsaid, other: one.ticket() != b.ticket, maybe: true})
+		}
+	}
 	for token, n := range b.named(asset) {
 		b.add(&op{kind: toClaim, begin: n.from, end: never, token: token, other: n.ticket != b.ticket, maybe: kept > 0})
 	}
@@ -133,6 +138,13 @@ func (s *story) named(asset string) map[int64]named {
 	return all
 }
 
+// untold: is it a picket exec whose command did not begin? It may have been granted its claim all the same.
+func (s *story) untold(p process) bool {
+	return p.Kind == "exec" && !p.End && !slices.ContainsFunc(s.byAsset[canonical(p.Asset)], func(g *grant) bool {
+		return g.command != 0 && g.holder == p.PID && g.host == p.Host
+	})
+}
+
 // unaudited: may a claim that got no answer have been granted without a record in the audit that names the grant?
 func (s *story) unaudited(c *call) bool {
 	return s.faults.crashed(c.host, c.sent, c.sent+int64(20*time.Second)) || slices.ContainsFunc(s.audits, func(a auditRecord) bool {
@@ -171,9 +183,9 @@ func (s *story) passed(asset string, token, kept int64) int64 {
 	return to
 }
 
-// unseen: is the ticket claimed by those whose claims are not in the history? Those of picket run never are. Those of picket exec are known
-// by their commands, and, where Redis kept all data, by the tickets' histories.
+// unseen: is the ticket claimed by those whose claims are not in the history? Those of picket exec are known by their commands, and by the
+// tickets' histories and the audit.
 func (s *story) unseen(ops []*op) bool {
 	claimed := func(o *op) bool { return o.kind == toClaim && !o.other && (o.call != nil || o.begin > 0) }
-	return !slices.ContainsFunc(ops, claimed) || s.faults.kept() > 0 && slices.ContainsFunc(ops, func(o *op) bool { return o.kind == toClaim && o.call == nil && !o.maybe })
+	return !slices.ContainsFunc(ops, claimed) || s.faults.kept() == never && slices.ContainsFunc(ops, func(o *op) bool { return o.kind == toClaim && o.call == nil })
 }

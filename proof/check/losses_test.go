@@ -163,6 +163,16 @@ func TestARegisterOfAListBeginsWithTheFirstClaimThatIsRecorded(t *testing.T) {
 			w.claim("host-b", "run-1", "r0")
 			w.step("host-a", a, "vuln", examined, `{}`)
 		}, broken: "G2"},
+		"with an outbox that keeps what Redis lost": {play: func(w *world) {
+			w.fault("flush", "redis", true, false, func() {})
+			found(w, 900)
+			w.admin("host-c", "POST", "/v1/outbox/run-1/r0/retry", "retry", "retried", func() {})
+		}},
+		"without a loss": {play: func(w *world) {
+			found(w, 900)
+			w.admin("host-c", "POST", "/v1/outbox/run-1/r0/retry", "retry", "retried", func() {})
+			w.see("host-c", id)
+		}, broken: "G4"},
 		"while picket run is at it": {play: func(w *world) {
 			found(w, 2000)
 			w.tickets[id].State = examined

@@ -228,8 +228,8 @@ func (b *builder) losses() {
 	b.all = append(b.all, losses...)
 }
 
-// lasting are the ops without those that cannot matter to the ticket: what came before its first or after its last, and what became of
-// the asset when nobody claimed this ticket or wrote to it any more.
+// lasting are the ops without those that cannot matter to the ticket: what came before its first or after its last, but for losses of what
+// nobody recorded, and what became of the asset when nobody claimed this ticket or wrote to it any more.
 func (b *builder) lasting() []*op {
 	from, to, written := int64(never), int64(0), int64(0)
 	for _, o := range b.all {
@@ -245,7 +245,7 @@ func (b *builder) lasting() []*op {
 		}
 	}
 	all := slices.DeleteFunc(b.all, func(o *op) bool {
-		return o.end < from || o.begin > to || (o.other || o.kind == toBreak) && o.begin > written
+		return o.end < from && o.kind != toLose || o.begin > to || (o.other || o.kind == toBreak) && o.begin > written
 	})
 	slices.SortStableFunc(all, func(x, y *op) int { return int(min(max(x.begin-y.begin, -1), 1)) })
 	return all
