@@ -90,6 +90,16 @@ func (all faults) over(host string, from, to int64) int64 {
 	return last
 }
 
+// thawed is when a worker may have known what it wrote down at that time: if its process was frozen until then, before that.
+func (all faults) thawed(worker string, at int64) int64 {
+	for _, f := range all {
+		if strings.HasPrefix(worker, f.target+".") && f.within(at-int64(stall), at) {
+			at = min(at, f.begin)
+		}
+	}
+	return at
+}
+
 // on: is it about a host's daemon, its disk or its links? Targets are host-a, or host-a redis-1; agent host-a/1 is a process beside it.
 func (f *fault) on(host string) bool {
 	return f.target == host || strings.HasPrefix(f.target, host+" ")

@@ -216,6 +216,15 @@ func TestTrustedWindows(t *testing.T) {
 			w.add(answer.By, answer)
 			w.claim("host-b", "web", "t2")
 		}},
+		"what it hung on ended while it was frozen": {play: func(w *world) {
+			w.add("agents", history.Record{Process: &history.Process{PID: 77, Host: "host-a", Kind: "agent"}})
+			w.claim("host-a", "web", "t1")
+			w.spoil(`"heartbeat_ms":10000`, `"heartbeat_ms":null`)
+			w.spoil(`"pid":null`, `"pid":77`)
+			w.fault("agent freezes", "agent host-a/1", false, false, func() { w.claim("host-b", "web", "t2") })
+			w.see("host-a", "web/t1")
+			w.add("agent host-a/1.1", history.Record{Process: &history.Process{PID: 77, Host: "host-a", Kind: "agent", End: true}})
+		}},
 		"told that it is held after it was taken": {play: func(w *world) {
 			id := w.claim("host-a", "web", "t1")
 			w.admin("host-c", "POST", "/v1/locks/web/break", "breakLock", "broken", func() {})

@@ -69,9 +69,9 @@ func (s *story) died(g *grant, pid int) int64 {
 		if pid == 0 || p.PID != pid || !p.End || p.at < g.sent {
 			continue
 		}
-		last := g.came
+		last, seen := g.came, s.faults.thawed(p.by, p.at)
 		for _, c := range s.calls {
-			if c.pid == g.holder && c.sent <= p.at {
+			if c.pid == g.holder && c.sent <= seen {
 				last = max(last, c.sent)
 			}
 		}
