@@ -147,6 +147,9 @@ func TestNothingSupersededIsSent(t *testing.T) {
 		"it froze for less":               {play: again("daemon freezes", "host-b", false, 3*time.Second, "host-c", "ops"), broken: "G10"},
 		"Redis was away":                  {play: again("redis is killed", "redis-1", false, 6*time.Second, "host-c", "ops"), excused: "G10: Redis was away, and nobody could be asked"},
 		"a host lost its receipt":         {play: again("all is flushed", "", true, 0, "host-b", "ops"), broken: "G10", says: "when it had arrived"},
+		"Redis was away from its sender":  {play: again("redis is killed", "redis-1", false, 6*time.Second, "host-b", "ops"), broken: "G10"},
+		"its receiver was cut off":        {play: again("replies of receivers are cut", "host-b", false, 0, "host-b", "ops"), excused: "G10: its sender could not see the answer in time"},
+		"another's was":                   {play: again("replies of receivers are cut", "host-b", false, 0, "host-c", "ops"), broken: "G10"},
 		"Redis lost it":                   {play: again("all is flushed", "", true, 0, "host-c", "ops"), excused: "G10: Redis lost data with two holders of the intent"},
 		"at_most_once, all the same":      {play: again("daemon is killed", "host-b", false, 0, "host-b", "once"), broken: "G10", says: "at_most_once"},
 		"at_most_once, in doubt":          {play: func(w *world) { told(w); w.sent("host-b", "once", 0, 500); both(w) }, broken: "G10", says: "at_most_once"},
@@ -175,6 +178,13 @@ func TestNothingSupersededIsSent(t *testing.T) {
 			w.notify("host-c", a, "danger")
 			w.sent("host-c", "once", 0, 200)
 		}, excused: "G10: Redis lost it, and another host accepted it anew"},
+		"it froze long after": {play: func(w *world) {
+			told(w)
+			both(w)
+			w.pass(10 * time.Second)
+			w.fault("daemon freezes", "host-b", false, false, func() { w.pass(lease) })
+			w.sent("host-c", "ops", time.Millisecond, 200)
+		}, broken: "G10"},
 		"a person's word": {play: func(w *world) {
 			told(w)
 			w.sent("host-b", "once", 0, 0)

@@ -36,6 +36,7 @@ var windows = []exception{
 	{"its sender ended between send and record", false, false, (*story).endedBetween},
 	{"its sender was held up for longer than its lease", false, false, (*story).leaseRanOut},
 	{"it was answered when its sender had given up", false, false, (*story).answeredLate},
+	{"its sender could not see the answer in time", false, false, (*story).answerUnseen},
 	{"Redis was away, and nobody could be asked", false, true, (*story).nobodyAsked},
 	{"it was begun before it was decided about", false, true, (*story).begunBefore},
 	{"Redis lost data with two holders of the intent", false, true, (*story).lostBoth},
@@ -55,7 +56,7 @@ func (s *story) endedBetween(_ key, a, b sending) bool {
 
 // leaseRanOut: "a freeze or a cut from Redis longer than the attempt's lease, between send and record" (DESIGN, G10)
 func (s *story) leaseRanOut(_ key, a, b sending) bool {
-	return b.Begin-a.Begin >= beyond && s.faults.struck(a.Host, a.Begin, b.Begin)
+	return b.Begin-a.Begin >= beyond && s.faults.struck(a.Host, a.Begin-int64(stall), s.over(a)+int64(stall))
 }
 
 // answeredLate: what is answered as the channel's time-out is reached may be known or not.
@@ -63,8 +64,19 @@ func (s *story) answeredLate(_ key, a, _ sending) bool {
 	return arrived(a) && a.at-a.Begin > s.timeout(a.Channel)-int64(500*time.Millisecond)
 }
 
+// answerUnseen: "none in time: it tries again with the same key" (docs/receiving.md). It was given, and did not come, or not in time.
+func (s *story) answerUnseen(_ key, a, b sending) bool {
+	return a.Host == b.Host && slices.ContainsFunc(s.faults, func(f *fault) bool { return f.target == a.Host && f.within(a.Begin, a.at+int64(stall)) })
+}
+
+// knew: was its sender told that it arrived? Then it has a receipt, whatever Redis has. (outbox/doc.go)
+func knew(a, b sending) bool { return a.Host == b.Host && arrived(a) }
+
 // nobodyAsked: "While Redis is away nobody can be asked, so only that is sent which nobody can have taken over" (outbox/doc.go)
 func (s *story) nobodyAsked(_ key, a, b sending) bool {
+	if knew(a, b) {
+		return false
+	}
 	for _, host := range []string{a.Host, b.Host} {
 		for _, f := range s.faults {
 			if (f.onLink(host) || f.onRedis()) && f.begin <= b.Begin-away && f.end >= b.Begin-unasked {
@@ -81,10 +93,8 @@ func (s *story) begunBefore(_ key, a, b sending) bool {
 	return a.Status == 0 && b.Begin-a.at <= lease && s.faults.struck(b.Host, a.at-lease, b.Begin)
 }
 
-// lostBoth: "lost data with two holders of the intent" (DESIGN, G10). A host that was told that it arrived knows that by its receipt.
-func (s *story) lostBoth(_ key, a, b sending) bool {
-	return s.faults.lost(0, b.Begin) && (a.Host != b.Host || !arrived(a))
-}
+// lostBoth: "lost data with two holders of the intent" (DESIGN, G10)
+func (s *story) lostBoth(_ key, a, b sending) bool { return s.faults.lost(0, b.Begin) && !knew(a, b) }
 
 // lostSecond: "What a round cannot see is a repeated notify, or a retry, on another host that sent since the last round and that Redis
 // lost together with the intent." (outbox/doc.go) A daemon that is held up makes no rounds.
