@@ -117,7 +117,7 @@ func (w *worker) notify(h *held) bool {
 	}
 	b := map[string]any{"title": words, "text": "At high risk: " + words, "severity": "high", "facts": facts}
 	goesOn := w.write(h, "notification", body(b))
-	if goesOn && h.state == "NOTIFYING" && w.chance(40) { // so that another host may accept it, too, while it is sent
+	if goesOn && h.state == "NOTIFYING" && w.chance(60) { // so that another host may accept it, too, while it is sent
 		return w.release(h)
 	}
 	return goesOn

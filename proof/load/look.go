@@ -41,9 +41,10 @@ func (w *worker) breakLock() {
 	}
 }
 
-// reopen begins a new run of a ticket, and reports whether it did.
+// reopen begins a new run of a ticket, and reports whether there is one to work on: also the first, if Redis has lost the ticket.
 func (w *worker) reopen(n name) bool {
-	return w.decide("/v1/tickets/"+n.path()+"/reopen", nil).status == http.StatusOK
+	status := w.decide("/v1/tickets/"+n.path()+"/reopen", nil).status
+	return status == http.StatusOK || status == http.StatusNotFound
 }
 
 // resolve decides about a notification.

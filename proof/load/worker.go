@@ -17,8 +17,8 @@ import (
 const (
 	sharedAssets = 3                // how many there are of shared-N
 	sharedFor    = 10 * time.Second // how long a task of a shared asset is worked on, besides one other
-	toldAssets   = 2                // how many of told-N are new after each toldFor
-	toldFor      = 4 * time.Second
+	toldFor      = 2 * time.Second  // after which there is another of told-N
+	toldAssets   = 3                // how many of told-N are worked on: few, so that many want each
 )
 
 // job is what all workers of a process have in common.
@@ -91,10 +91,9 @@ func (w *worker) current(asset, line string) name {
 	return name{asset, slot}
 }
 
-// told is a ticket of the present slot, or of the one before.
+// told is a ticket of the present slot, or of one of those before.
 func (w *worker) told() name {
-	newest := (w.slot(toldFor) + 1) * toldAssets
-	return w.meet(name{fmt.Sprint("told-", max(0, newest-1-w.rand.Int64N(2*toldAssets))), "t"})
+	return w.meet(name{fmt.Sprint("told-", max(0, w.slot(toldFor)-w.rand.Int64N(toldAssets))), "t"})
 }
 
 func (w *worker) meet(n name) name {

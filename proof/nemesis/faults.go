@@ -32,11 +32,11 @@ const (
 var Faults = []Fault{
 	{Name: "daemon pauses", Least: 200 * ms, Most: 1500 * ms, Weight: 3, act: freezeDaemon},
 	{Name: "daemon freezes", Least: 2 * s, Most: 14 * s, Weight: 4, act: freezeDaemon},
-	{Name: "daemon freezes past its sign of life", Least: 26 * s, Most: 36 * s, Times: 1, act: freezeDaemon},
+	{Name: "daemon freezes past its sign of life", Least: 26 * s, Most: 36 * s, Times: 1, act: asItSends(frozen)},
 	{Name: "daemon is killed", Least: 50 * ms, Most: 12 * s, Weight: 5, act: killDaemon},
-	{Name: "daemon stays away", Least: 37 * s, Most: 48 * s, Times: 1, act: killDaemon},
-	{Name: "daemon freezes as it sends", Least: 8 * s, Most: 18 * s, Weight: 2, act: asItSends(frozen)},
-	{Name: "daemon is killed as it sends", Least: 2 * s, Most: 18 * s, Weight: 2, act: asItSends(killed)},
+	{Name: "daemon stays away", Least: 37 * s, Most: 48 * s, Times: 1, act: asItSends(killed)},
+	{Name: "daemon freezes as it sends", Least: 8 * s, Most: 18 * s, Weight: 3, act: asItSends(frozen)},
+	{Name: "daemon is killed as it sends", Least: 2 * s, Most: 18 * s, Weight: 3, act: asItSends(killed)},
 	{Name: "daemon is stopped", Least: 10 * ms, Most: 3 * s, Weight: 2, act: stopDaemon},
 
 	{Name: "agent is killed", Weight: 4, act: killProcess("agent")},
@@ -73,8 +73,8 @@ var Faults = []Fault{
 	{Name: "planned failover", Topologies: replicated, Times: 3, act: failOver},
 
 	{Name: "failover loses writes", Topologies: replicated, Profiles: lost, Loses: true, Least: 2 * s, Most: 5 * s, Times: 2, act: loseWrites},
-	{Name: "all is flushed", Profiles: lost, Loses: true, Times: 2, act: flushAll},
-	{Name: "older dump", Profiles: lost, Loses: true, Least: 1 * s, Most: 15 * s, Times: 2, act: olderDump},
+	{Name: "all is flushed", Profiles: lost, Loses: true, Times: 4, act: flushAll},
+	{Name: "older dump", Profiles: lost, Loses: true, Least: 1 * s, Most: 15 * s, Times: 4, act: olderDump},
 
 	{Name: "clock is set forward", Profiles: clock, Steps: true, Least: 500 * ms, Most: 15 * s, Weight: 2, act: stepClock(+1)},
 	{Name: "clock is set back", Profiles: clock, Steps: true, Least: 500 * ms, Most: 15 * s, Weight: 2, act: stepClock(-1)},

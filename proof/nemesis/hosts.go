@@ -103,24 +103,14 @@ func freezeProcess(kind string) func(context.Context, job) error {
 // patience is for how long a receiver waits to be sent something that it can hang with.
 const patience = 4 * time.Second
 
-// asItSends strikes a daemon in the middle of an attempt, as a receiver hangs with it. What others send there then is answered well.
+// asItSends strikes a daemon in the middle of an attempt, as a receiver hangs with it, so that nobody knows whether that arrived. What
+// others send there then is answered well. If nobody sends for so long, it strikes any.
 func asItSends(what func(*stage.Host) blow) func(context.Context, job) error {
 	return func(ctx context.Context, j job) error {
-		channel, give, found := choose(j, j.receivers.Channels(), func(c stage.Channel) []string { return []string{"mood of " + c.Name} })
-		if !found {
-			return nil
-		}
-		j.receivers.Hangs(channel.Name) // of before
-		j.receivers.Mood(channel.Name, "hang")
-		sender := ""
-		for wait := time.Duration(0); sender == "" && wait < patience && pause(ctx, 10*time.Millisecond); wait += 10 * time.Millisecond {
-			sender = j.receivers.Hangs(channel.Name)
-		}
-		j.receivers.Mood(channel.Name, "ok")
-		give()
+		sender := j.hangs(ctx)
 		i := slices.IndexFunc(j.stage.Hosts, func(h *stage.Host) bool { return h.Name == sender })
 		if i < 0 {
-			return nil
+			return j.onHost(ctx, what)
 		}
 		give, taken := j.take(process(sender))
 		if !taken {
@@ -131,6 +121,22 @@ func asItSends(what func(*stage.Host) blow) func(context.Context, job) error {
 		b.target = sender
 		return j.strike(ctx, b)
 	}
+}
+
+// hangs has the receiver of a channel hang until somebody sends there, and returns that host, or nothing.
+func (j job) hangs(ctx context.Context) (sender string) {
+	channel, give, found := choose(j, j.receivers.Channels(), func(c stage.Channel) []string { return []string{"mood of " + c.Name} })
+	if !found {
+		return ""
+	}
+	defer give()
+	j.receivers.Hangs(channel.Name) // of before
+	j.receivers.Mood(channel.Name, "hang")
+	defer j.receivers.Mood(channel.Name, "ok")
+	for until := time.Now().Add(patience); sender == "" && time.Now().Before(until) && pause(ctx, 10*time.Millisecond); {
+		sender = j.receivers.Hangs(channel.Name)
+	}
+	return sender
 }
 
 // mood has the receiver of a channel behave so, instead of well.
