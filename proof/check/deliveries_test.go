@@ -149,6 +149,7 @@ func TestNothingSupersededIsSent(t *testing.T) {
 		"a host lost its receipt":         {play: again("all is flushed", "", true, 0, "host-b", "ops"), broken: "G10", says: "when it had arrived"},
 		"Redis was away from its sender":  {play: again("redis is killed", "redis-1", false, 6*time.Second, "host-b", "ops"), broken: "G10"},
 		"its receiver was cut off":        {play: again("replies of receivers are cut", "host-b", false, 0, "host-b", "ops"), excused: "G10: its sender could not see the answer in time"},
+		"it was cut off from Redis":       {play: again("host is cut off", "host-b", false, lease, "host-b", "ops"), broken: "G10"},
 		"another's was":                   {play: again("replies of receivers are cut", "host-b", false, 0, "host-c", "ops"), broken: "G10"},
 		"Redis lost it":                   {play: again("all is flushed", "", true, 0, "host-c", "ops"), excused: "G10: Redis lost data with two holders of the intent"},
 		"at_most_once, all the same":      {play: again("daemon is killed", "host-b", false, 0, "host-b", "once"), broken: "G10", says: "at_most_once"},

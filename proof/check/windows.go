@@ -5,6 +5,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -56,7 +57,7 @@ func (s *story) endedBetween(_ key, a, b sending) bool {
 
 // leaseRanOut: "a freeze or a cut from Redis longer than the attempt's lease, between send and record" (DESIGN, G10)
 func (s *story) leaseRanOut(_ key, a, b sending) bool {
-	return b.Begin-a.Begin >= beyond && s.faults.struck(a.Host, a.Begin-int64(stall), s.over(a)+int64(stall))
+	return !knew(a, b) && b.Begin-a.Begin >= beyond && s.faults.struck(a.Host, a.Begin-int64(stall), s.over(a)+int64(stall))
 }
 
 // answeredLate: what is answered as the channel's time-out is reached may be known or not.
@@ -66,7 +67,10 @@ func (s *story) answeredLate(_ key, a, _ sending) bool {
 
 // answerUnseen: "none in time: it tries again with the same key" (docs/receiving.md). It was given, and did not come, or not in time.
 func (s *story) answerUnseen(_ key, a, b sending) bool {
-	return a.Host == b.Host && slices.ContainsFunc(s.faults, func(f *fault) bool { return f.target == a.Host && f.within(a.Begin, a.at+int64(stall)) })
+	return a.Host == b.Host && slices.ContainsFunc(s.faults, func(f *fault) bool {
+		late := strings.HasPrefix(f.name, "daemon") || strings.Contains(f.name, "receivers") || f.name == "link of a host is slow"
+		return late && f.target == a.Host && f.within(a.Begin, a.at+int64(stall))
+	})
 }
 
 // knew: was its sender told that it arrived? Then it has a receipt, whatever Redis has. (outbox/doc.go)
