@@ -116,11 +116,7 @@ func (w *worker) notify(h *held) bool {
 		facts["much"] = strings.Repeat("x", 100<<10)
 	}
 	b := map[string]any{"title": words, "text": "At high risk: " + words, "severity": "high", "facts": facts}
-	goesOn := w.write(h, "notification", body(b))
-	if goesOn && h.state == "NOTIFYING" && w.chance(60) { // so that another host may accept it, too, while it is sent
-		return w.release(h)
-	}
-	return goesOn
+	return w.write(h, "notification", body(b))
 }
 
 func (w *worker) fail(h *held) bool {

@@ -30,6 +30,7 @@ func Agent(args []string) int {
 	flags.DurationVar(&s.ttl, "ttl", 0, "how long a lock lives")
 	flags.Int64Var(&s.epoch, "epoch", 0, "when the load began, by CLOCK_BOOTTIME in nanoseconds")
 	flags.IntVar(&s.workers, "workers", 1, "how many work at once")
+	flags.BoolVar(&s.tells, "tells", false, "one more worker is a teller")
 	flags.BoolVar(&s.child, "child", false, "a command that another has started")
 	if len(args) == 0 || flags.Parse(args[1:]) != nil {
 		fmt.Fprintln(os.Stderr, "usage: agent work|command FLAG…")
@@ -67,7 +68,7 @@ func (s *settings) work(log *history.Log) {
 		}
 	}
 	var working sync.WaitGroup
-	for n := range s.workers {
+	begin := func(n int, live func(*worker)) {
 		by := fmt.Sprint(s.by, ".", n+1)
 		w := &worker{
 			caller:  newCaller(log, by, s.host, os.Getenv("PICKET_SOCKET")),
@@ -76,7 +77,13 @@ func (s *settings) work(log *history.Log) {
 			rand:    rand.New(rand.NewPCG(s.seed, uint64(n))),
 			past:    map[name]int{},
 		}
-		working.Go(w.live)
+		working.Go(func() { live(w) })
+	}
+	for n := range s.workers {
+		begin(n, (*worker).live)
+	}
+	if s.tells {
+		begin(s.workers, (*worker).tell)
 	}
 	working.Wait()
 }

@@ -27,14 +27,14 @@ const (
 var runConfig []byte
 
 // agent runs one agent after another until the work drains.
-func (l *Load) agent(ctx context.Context, h *stage.Host, p *Process, r *rand.Rand) {
+func (l *Load) agent(ctx context.Context, h *stage.Host, p *Process, tells bool, r *rand.Rand) {
 	met := func(line string) {
 		asset, task, _ := strings.Cut(line, " ")
 		l.meet(name{asset, task})
 	}
 	for pause(l.draining, r, time.Second) {
 		s := l.settings(p.Name, h, r)
-		s.workers = workers
+		s.workers, s.tells = workers, tells
 		if _, ok := l.start(ctx, l.draining, h, p, history.Process{}, met, l.self, s.args("work")...); !ok {
 			return
 		}

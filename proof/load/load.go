@@ -58,7 +58,7 @@ func Start(ctx context.Context, s *stage.Stage, o Options) (*Load, error) {
 	for i, h := range s.Hosts {
 		for n := range agents {
 			p := l.process("agent", fmt.Sprintf("agent %s/%d", h.Name, n+1))
-			l.running.Go(func() { l.agent(ctx, h, p, rand.New(rand.NewPCG(o.Seed, uint64(100*i+n)))) })
+			l.running.Go(func() { l.agent(ctx, h, p, n == 0, rand.New(rand.NewPCG(o.Seed, uint64(100*i+n)))) })
 		}
 		exec, run := l.process("exec", "exec "+h.Name), l.process("run", "run "+h.Name)
 		l.running.Go(func() { l.exec(ctx, h, exec, rand.New(rand.NewPCG(o.Seed, uint64(100*i+98)))) })
