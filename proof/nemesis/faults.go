@@ -35,7 +35,7 @@ var Faults = []Fault{
 	{Name: "daemon freezes past its sign of life", Least: 26 * s, Most: 36 * s, Times: 1, act: asItSends(frozen)},
 	{Name: "daemon is killed", Least: 50 * ms, Most: 12 * s, Weight: 5, act: killDaemon},
 	{Name: "daemon stays away", Least: 37 * s, Most: 48 * s, Times: 1, act: asItSends(killed)},
-	{Name: "daemon freezes as it sends", Least: 8 * s, Most: 18 * s, Weight: 3, act: asItSends(frozen)},
+	{Name: "daemon freezes as it sends", Least: 11 * s, Most: 18 * s, Weight: 3, act: asItSends(frozen)},
 	{Name: "daemon is killed as it sends", Least: 2 * s, Most: 18 * s, Weight: 3, act: asItSends(killed)},
 	{Name: "daemon is stopped", Least: 10 * ms, Most: 3 * s, Weight: 2, act: stopDaemon},
 
