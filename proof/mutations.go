@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/picketd/picket/proof/mutate"
@@ -19,7 +20,7 @@ import (
 // caught is how one mutation was found out.
 type caught struct {
 	mutate.Mutation
-	by        *result // nil: it was not
+	by        *result // the first history that breaks the guarantee; nil: none does
 	histories int
 	took      time.Duration
 }
@@ -66,7 +67,7 @@ func runMutations(ctx context.Context, args []string) (bool, error) {
 		one, began := caught{Mutation: m}, time.Now()
 		if _, err := p.make(ctx, func(r *result) bool {
 			one.histories++
-			if len(r.Violations) > 0 {
+			if slices.Contains(r.broken(), m.Guarantee) {
 				one.by, one.took = r, time.Since(began)
 			}
 			return one.by == nil
@@ -88,7 +89,6 @@ func (c *caught) row() string {
 	if c.by == nil {
 		return fmt.Sprintf("| %s | %s | NOT CAUGHT | %d | | |", c.Name, c.Guarantee, c.histories)
 	}
-	first := c.by.Violations[0]
-	return fmt.Sprintf("| %s | %s | %s | %d | %s | %s |", c.Name, c.Guarantee, first.Guarantee, c.histories, title(&c.by.Setup),
-		c.took.Round(time.Second))
+	return fmt.Sprintf("| %s | %s | %s | %d | %s | %s |", c.Name, c.Guarantee, strings.Join(c.by.broken(), ", "), c.histories,
+		title(&c.by.Setup), c.took.Round(time.Second))
 }

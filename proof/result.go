@@ -73,6 +73,15 @@ func (r *result) line() string {
 		r.Counts["sendings"], count(r.Counts, "faults"), (time.Duration(r.TookMS) * time.Millisecond).Round(time.Second))
 }
 
+// broken are the guarantees that are broken.
+func (r *result) broken() (all []string) {
+	for _, v := range r.Violations {
+		all = append(all, v.Guarantee)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // print says all of it.
 func (r *result) print(w io.Writer) {
 	fmt.Fprintln(w, r.line())
