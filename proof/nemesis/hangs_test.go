@@ -42,7 +42,9 @@ func TestADaemonIsStruckAsItSends(t *testing.T) {
 	}
 	for _, host := range []string{"host-b", "host-a"} { // the first is not remembered
 		found := make(chan string)
-		go func() { found <- job{field: &field{receivers: r, taken: map[string]bool{}}, Step: Step{Pick: 1}}.hangs(ctx) }()
+		go func() {
+			found <- job{field: &field{receivers: r, taken: map[string]bool{}}, Step: Step{Pick: 1}}.hangs(ctx)
+		}()
 		sending, giveUp := context.WithCancel(ctx)
 		defer giveUp()
 		go func() {
