@@ -74,8 +74,8 @@ func along(e event) bool {
 		return e.To == notified && (e.From == notifying || e.From == failed)
 	case "finished":
 		return e.To == finished && leads(e.From, "finish", e.To)
-	case "failed":
-		return e.To == failed && !terminal(e.From)
+	case "failed": // in NOTIFYING the receivers have the last word, and no step has failed then
+		return e.To == failed && !terminal(e.From) && (e.From != notifying || e.Step == "")
 	case "reopened":
 		return e.To == initial
 	}

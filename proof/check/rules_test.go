@@ -396,6 +396,12 @@ func TestTheHistoryOfATicketIsWhatWasAccepted(t *testing.T) {
 		}
 	}
 	more := func(e event) func([]event) []event { return func(all []event) []event { return append(all, e) } }
+	ended := func(step string) func([]event) []event {
+		return func(all []event) []event {
+			return append(all, event{Event: "failed", From: online, To: failed}, event{Event: "notifying", From: failed, To: notifying, Reason: "retry: so it is", Token: -1},
+				event{Event: "failed", Step: step, From: notifying, To: failed})
+		}
+	}
 	release := func(from string, event string) func(*world) {
 		return func(w *world) {
 			a := w.claim("host-a", "web", "t1")
@@ -410,16 +416,18 @@ func TestTheHistoryOfATicketIsWhatWasAccepted(t *testing.T) {
 		"retried": {play: events(func(all []event) []event {
 			return append(all, event{Event: "failed", From: online, To: failed}, event{Event: "notifying", From: failed, To: notifying, Reason: "retry: so it is", Token: -1})
 		})},
-		"released":              {play: release(initial, "released")},
-		"a release is missing":  {play: release(initial, "lost"), broken: "G12", says: "the release of token"},
-		"of what was not there": {play: release("", "lost")},
-		"a write is missing":    {play: events(func(all []event) []event { return all[:3] }), broken: "G12", says: "accepted 1 times, and is 0 times"},
-		"a failure is":          {play: events(func(all []event) []event { all[2].Count = 1; return all }), broken: "G12", says: "accepted 2 times, and is 1 times"},
-		"a number is":           {play: events(func(all []event) []event { all[3].Seq = 1; return all }), broken: "G12", says: "not the next"},
-		"it does not go on":     {play: events(func(all []event) []event { all[2].From, all[2].To = online, online; return all }), broken: "G4", says: "the state before"},
-		"no such arrow":         {play: events(more(event{Event: "step", Step: "assess", From: online, To: risky})), broken: "G4", says: "does not lead there"},
-		"by an older token":     {play: events(func(all []event) []event { all[3].Token = -10; return all }), broken: "G2"},
-		"a token goes back":     {play: events(more(event{Event: "claimed", From: online, To: online, Token: -10})), broken: "G3"},
+		"and given up":           {play: events(ended(""))},
+		"a step fails meanwhile": {play: events(ended("vuln")), broken: "G4", says: "does not lead there"},
+		"released":               {play: release(initial, "released")},
+		"a release is missing":   {play: release(initial, "lost"), broken: "G12", says: "the release of token"},
+		"of what was not there":  {play: release("", "lost")},
+		"a write is missing":     {play: events(func(all []event) []event { return all[:3] }), broken: "G12", says: "accepted 1 times, and is 0 times"},
+		"a failure is":           {play: events(func(all []event) []event { all[2].Count = 1; return all }), broken: "G12", says: "accepted 2 times, and is 1 times"},
+		"a number is":            {play: events(func(all []event) []event { all[3].Seq = 1; return all }), broken: "G12", says: "not the next"},
+		"it does not go on":      {play: events(func(all []event) []event { all[2].From, all[2].To = online, online; return all }), broken: "G4", says: "the state before"},
+		"no such arrow":          {play: events(more(event{Event: "step", Step: "assess", From: online, To: risky})), broken: "G4", says: "does not lead there"},
+		"by an older token":      {play: events(func(all []event) []event { all[3].Token = -10; return all }), broken: "G2"},
+		"a token goes back":      {play: events(more(event{Event: "claimed", From: online, To: online, Token: -10})), broken: "G3"},
 		"a step is there twice": {play: events(func(all []event) []event {
 			return append(all[:2], event{Event: "reopened", From: offline, To: initial}, all[1], event{Event: "failed", From: offline, To: failed},
 				event{Event: "reopened", From: failed, To: initial}, all[1], event{Event: "step", Step: "online", From: offline, To: offline})
