@@ -9,21 +9,9 @@ import (
 	"time"
 )
 
-// patience is for how long one register is searched for an order in which its answers are right.
-const patience = 10 * time.Second
-
-// verdict is what a search came to.
-type verdict int
-
-const (
-	explained   verdict = iota // there is an order in which each op can have been answered as it was
-	unexplained                // there is none
-	givenUp                    // nobody knows
-)
-
-// explain looks for an order of the ops in which each can have been answered as it was. relaxed is a guarantee that is not demanded.
-func explain(ops []*op, relaxed string) verdict {
-	s := newSearch(relaxed)
+// search looks for an order as linearizable does, where data may be lost, too.
+func search(ops []*op, relaxed string) verdict {
+	s := newSweep(relaxed)
 	for _, m := range moments(ops) {
 		switch {
 		case !m.ends:
@@ -82,9 +70,9 @@ type position struct {
 	done     set
 }
 
-// search goes through the ops in the order of time, with all positions to which an order can have come. It puts an op into the orders when
+// sweep goes through the ops in the order of time, with all positions to which an order can have come. It puts an op into the orders when
 // the op ends, each time behind whatever else under way may be before it: earlier than that nobody can tell.
-type search struct {
+type sweep struct {
 	*model
 	underway []*op // by place; nil: the place is free
 	first    []set // by place: the ops that do the same, may be done as early and no later, and so come first
@@ -94,14 +82,14 @@ type search struct {
 	late     bool
 }
 
-func newSearch(relaxed string) *search {
-	s := &search{model: newModel(relaxed), deadline: time.Now().Add(patience)}
+func newSweep(relaxed string) *sweep {
+	s := &sweep{model: newModel(relaxed), deadline: time.Now().Add(patience)}
 	s.now = []position{{register: s.number(register{})}}
 	return s
 }
 
 // begin gives an op a place; not, if there is none.
-func (s *search) begin(o *op) bool {
+func (s *sweep) begin(o *op) bool {
 	place := slices.Index(s.underway, nil)
 	if place < 0 {
 		place = len(s.underway)
@@ -123,7 +111,7 @@ func (s *search) begin(o *op) bool {
 }
 
 // leave frees a place.
-func (s *search) leave(place int) {
+func (s *sweep) leave(place int) {
 	s.underway[place], s.must = nil, s.must.without(place)
 	for other := range s.first {
 		s.first[other] = s.first[other].without(place)
@@ -131,7 +119,7 @@ func (s *search) leave(place int) {
 }
 
 // end has each order have the op, which is over.
-func (s *search) end(o *op) {
+func (s *sweep) end(o *op) {
 	place := slices.Index(s.underway, o)
 	found := positions{}
 	s.explore(func(p position) bool {
@@ -152,7 +140,7 @@ func (s *search) end(o *op) {
 }
 
 // lose sets the register back, to whatever it may have been, or to nothing. All that is under way may come yet.
-func (s *search) lose() {
+func (s *sweep) lose() {
 	s.explore(func(position) bool { return true })
 	newest := int64(never)
 	for _, p := range s.now {
@@ -171,7 +159,7 @@ func (s *search) lose() {
 }
 
 // explore goes on from all positions, by each op under way, as far as goesOn says.
-func (s *search) explore(goesOn func(position) bool) {
+func (s *sweep) explore(goesOn func(position) bool) {
 	seen := map[position]bool{}
 	var todo []position
 	visit := func(p position) {
@@ -204,7 +192,7 @@ func (s *search) explore(goesOn func(position) bool) {
 }
 
 // told is a position behind all that only tells, where that is right as the register is: later it would change nothing either.
-func (s *search) told(p position) position {
+func (s *sweep) told(p position) position {
 	for place, o := range s.underway {
 		if o != nil && !p.done.has(place) && s.tells(o) && slices.Contains(s.after(p.register, o), p.register) {
 			p.done = p.done.with(place)
@@ -214,7 +202,7 @@ func (s *search) told(p position) position {
 }
 
 // keep adds a position, unless another one has the same register with fewer of those ops done that need not happen.
-func (s *search) keep(found positions, p position) {
+func (s *sweep) keep(found positions, p position) {
 	better := func(a, b set) bool { return a.within(b) && a.and(s.must) == b.and(s.must) }
 	some := found[p.register]
 	if slices.ContainsFunc(some, func(was set) bool { return better(was, p.done) }) {
