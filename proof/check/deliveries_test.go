@@ -135,6 +135,24 @@ func TestNothingSupersededIsSent(t *testing.T) {
 			w.sent(host, channel, time.Millisecond, 200)
 		}
 	}
+	hung := func(frozen, before time.Duration) func(*world) {
+		return func(w *world) {
+			told(w)
+			w.fault("daemon freezes", "host-b", false, false, func() {
+				w.sent("host-b", "ops", time.Second, 0)
+				w.pass(min(frozen, before))
+				if before < frozen {
+					w.send("host-c", "ops", "web/t1", http.StatusOK)
+				}
+				w.pass(max(frozen-before, 0))
+			})
+			if before >= frozen {
+				w.pass(before - frozen)
+				w.send("host-c", "ops", "web/t1", http.StatusOK)
+			}
+			w.send("host-b", "once", "web/t1", http.StatusOK)
+		}
+	}
 	judge(t, map[string]spoilt{
 		"again after a refusal":  {play: func(w *world) { told(w); w.sent("host-b", "ops", 0, 500); w.sent("host-c", "once", 0, 503); both(w) }},
 		"again after it arrived": {play: again("", "", false, 0, "host-b", "ops"), broken: "G10", says: "when it had arrived"},
@@ -179,6 +197,9 @@ func TestNothingSupersededIsSent(t *testing.T) {
 			w.notify("host-c", a, "danger")
 			w.sent("host-c", "once", 0, 200)
 		}, excused: "G10: Redis lost it, and another host accepted it anew"},
+		"it froze as it sent, and another waited":  {play: hung(12*time.Second, 11*time.Second)},
+		"it froze as it sent, and another did not": {play: hung(12*time.Second, 5*time.Second), broken: "G10", says: "within the lease"},
+		"it was back": {play: hung(time.Second, 5*time.Second)},
 		"it froze long after": {play: func(w *world) {
 			told(w)
 			both(w)

@@ -6,6 +6,7 @@ package check
 import (
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // superseded looks at each two sendings of a key on a channel, and at what was decided before each one. (G10)
@@ -26,7 +27,8 @@ func (c *checker) superseded(came map[key][]sending) {
 func (c *checker) pair(k key, a, b sending) {
 	atOnce := b.Begin < c.over(a)
 	twice := c.once(a.Channel) && (arrived(a) || doubtful(a))
-	if !atOnce && !arrived(a) && !twice {
+	leased := c.leased(a, b)
+	if !atOnce && !arrived(a) && !twice && !leased {
 		return
 	}
 	for _, w := range windows {
@@ -41,9 +43,19 @@ func (c *checker) pair(k key, a, b sending) {
 		how = "it was sent twice on a channel that is at_most_once"
 	case atOnce:
 		how = "it was sent twice at once"
+	case leased:
+		how = "it was sent again within the lease of an attempt of which nobody could know what became"
 	}
 	c.violate("G10", k.ticket, []int{a.n, b.n}, "run %d on %s: %s: by %s, answered %d, and by %s, answered %d", k.run, a.Channel, how,
 		a.Host, a.Status, b.Host, b.Status)
+}
+
+// leased: did a sending begin while another host's attempt had its lease, whose daemon could tell nobody what became of it?
+func (s *story) leased(a, b sending) bool {
+	return a.Host != b.Host && a.Status == 0 && b.Begin-a.Begin < s.timeout(a.Channel)+beyond-begun && !s.faults.stepped(a.Begin, b.Begin) &&
+		slices.ContainsFunc(s.faults, func(f *fault) bool {
+			return f.target == a.Host && strings.HasPrefix(f.name, "daemon") && f.begin <= s.over(a) && f.end >= b.Begin
+		})
 }
 
 // afterDecision looks for what was sent after an administrator's decision against it.
