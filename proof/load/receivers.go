@@ -146,6 +146,9 @@ func (r *Receivers) serve(w http.ResponseWriter, req *http.Request) {
 	}
 	r.take(channel, s.Key)
 	long := rand.N(100 * time.Millisecond)
+	if rand.IntN(6) == 0 {
+		long = rand.N(1400 * time.Millisecond) // so that others come while it is sent
+	}
 	switch mood {
 	case "slow":
 		long = rand.N(3 * time.Second)
