@@ -78,15 +78,19 @@ func permissions(mode, key string) []permission {
 		{"+del", []any{"del", key}},
 	}
 	if mode == Cluster {
-		all = append(all, permission{"+asking", []any{"asking"}}, permission{"+cluster|info", []any{"cluster", "info"}}, permission{"+cluster|slots", []any{"cluster", "slots"}})
+		all = append(all, permission{"+asking", []any{"asking"}})
+		for _, of := range []string{"info", "nodes", "slots"} {
+			all = append(all, permission{"+cluster|" + of, []any{"cluster", of}})
+		}
 	}
 	return append(all, permission{"+multi", []any{"multi"}}) // what comes after it would only be queued
 }
 
 // optional is what a daemon can do without, and what is then missing.
 var optional = map[string]string{
-	"+config|get":   "nobody looks whether Redis writes to disk, and waits for replicas",
-	"+cluster|info": "nobody looks at the state of the Cluster",
+	"+config|get":    "nobody looks whether Redis writes to disk, and waits for replicas",
+	"+cluster|info":  "nobody looks at the state of the Cluster",
+	"+cluster|nodes": "nobody sees a slot whose move was broken off",
 }
 
 // checkPermissions asks each master what its ACL denies this user. The error is an errPermission, or no answer.

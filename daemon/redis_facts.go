@@ -172,7 +172,34 @@ func clusterFacts(ctx context.Context, c *redis.ClusterClient) *client.RedisClus
 		return nil
 	}
 	info := fields(text)
-	return &client.RedisCluster{State: info["cluster_state"], Slots: int(number(info["cluster_slots_assigned"]))}
+	return &client.RedisCluster{
+		State: info["cluster_state"], Slots: int(number(info["cluster_slots_assigned"])), Moving: movingSlots(ctx, c),
+	}
+}
+
+// movingSlots asks each master, for a node tells of its own slots alone that they move.
+func movingSlots(ctx context.Context, c *redis.ClusterClient) []int {
+	var mu sync.Mutex
+	moving := []int{}
+	_ = c.ForEachMaster(ctx, func(ctx context.Context, one *redis.Client) error {
+		nodes, err := one.ClusterNodes(ctx).Result()
+		mu.Lock()
+		defer mu.Unlock()
+		moving = append(moving, openSlots(nodes)...)
+		return err
+	})
+	slices.Sort(moving)
+	return slices.Compact(moving)
+}
+
+// openSlots are those that CLUSTER NODES has as migrating, [77->-NODE], or importing, [93-<-NODE].
+func openSlots(nodes string) (open []int) {
+	for _, word := range strings.Fields(nodes) {
+		if slot, _, is := strings.Cut(strings.TrimPrefix(word, "["), "-"); is && word[0] == '[' {
+			open = append(open, int(number(slot)))
+		}
+	}
+	return open
 }
 
 // sentinelFacts asks each Sentinel of the configuration.

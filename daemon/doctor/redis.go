@@ -75,6 +75,9 @@ func (v *visit) redisCluster(r client.RedisStatus) {
 		v.wrong("redis_cluster", "start the masters that are missing, or redis-cli --cluster fix", "nobody serves %d of %d slots", slots-c.Slots, slots)
 	case c.State != "" && c.State != "ok":
 		v.wrong("redis_cluster", "redis-cli --cluster check says which nodes are missing", "its state is %s", c.State)
+	case len(c.Moving) > 0:
+		v.wrong("redis_cluster", "wait, if somebody moves slots now; else redis-cli --cluster fix", "%s between two masters (the first is %d): calls on assets there may fail",
+			plain.Count(len(c.Moving), "slot is", "slots are"), c.Moving[0])
 	case masters < mastersUsual:
 		v.warn("redis_cluster", "use three or more", "%s: no replica is voted in when one is gone", plain.Count(masters, "master answers", "masters answer"))
 	default:

@@ -4,9 +4,12 @@
 package doctor
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/picketd/picket/daemon"
 	"github.com/picketd/picket/engine/redistest"
@@ -102,12 +105,43 @@ func TestDoctorLooksAtACluster(t *testing.T) {
 	of := daemon.RedisConfig{Mode: daemon.Cluster, Addrs: c.Addrs()}
 	look(t, of, "redis_cluster", OK, "3 masters serve all slots")
 	look(t, of, "redis_replicas", OK, " of "+c.Servers[1].Addr())
+	breakOff(t, c)
+	for _, f := range look(t, of, "redis_cluster", Wrong, "1 slot is between two masters (the first is 3300)") {
+		if f.Check == "redis_cluster" && !strings.Contains(f.Right, "redis-cli --cluster fix") {
+			t.Errorf("right would be %s", f.Right)
+		}
+	}
+	if out, err := exec.CommandContext(t.Context(), "redis-cli", "--cluster", "fix", c.Servers[0].Addr()).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	look(t, of, "redis_cluster", OK, "3 masters serve all slots")
 	for _, s := range append(c.Servers, c.Replicas...) {
 		if err := s.Client().ClusterDelSlots(t.Context(), 0).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	look(t, of, "redis_cluster", Wrong, "nobody serves 1 of 16384 slots")
+}
+
+// breakOff begins to move slot 3300 from the first master to the second, and leaves it when the first of its two keys has moved.
+func breakOff(t *testing.T, c *redistest.Cluster) {
+	t.Helper()
+	const slot = 3300 // of the key b
+	from, to := c.Servers[0].Client(), c.Servers[1].Client()
+	host, port, _ := strings.Cut(c.Servers[1].Addr(), ":")
+	for _, step := range []struct {
+		on   *redis.Client
+		call []any
+	}{
+		{from, []any{"mset", "{b}1", "x", "{b}2", "x"}},
+		{to, []any{"cluster", "setslot", slot, "importing", from.ClusterMyID(t.Context()).Val()}},
+		{from, []any{"cluster", "setslot", slot, "migrating", to.ClusterMyID(t.Context()).Val()}},
+		{from, []any{"migrate", host, port, "{b}1", 0, 60_000}},
+	} {
+		if err := step.on.Do(t.Context(), step.call...).Err(); err != nil {
+			t.Fatalf("%v: %v", step.call, err)
+		}
+	}
 }
 
 // TestDoctorJudgesWhatRedisTells: what takes long, or much, to bring about for real.

@@ -112,6 +112,8 @@ type RedisReplica struct {
 type RedisCluster struct {
 	State string `json:"state" doc:"ok, fail; empty when the ACL does not let the daemon see it."`
 	Slots int    `json:"slots" doc:"How many of 16384 some node serves."`
+
+	Moving []int `json:"moving" doc:"The slots that are between two masters: they move, or a move was broken off."`
 }
 
 // RedisSentinel is what one Sentinel says of the master.
