@@ -13,6 +13,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/picketd/picket/engine/store"
 )
 
 const (
@@ -64,7 +66,9 @@ func (r RedisConfig) client(longer time.Duration) (redis.UniversalClient, error)
 	case Sentinel:
 		return redis.NewFailoverClient(o.Failover()), nil
 	case Cluster:
-		return redis.NewClusterClient(o.Cluster()), nil
+		cluster := redis.NewClusterClient(o.Cluster())
+		store.Follow(cluster)
+		return cluster, nil
 	}
 	simple := o.Simple()
 	if path, ok := strings.CutPrefix(simple.Addr, "unix://"); ok {

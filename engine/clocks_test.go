@@ -10,10 +10,11 @@ import (
 	"github.com/picketd/picket/engine/store"
 )
 
-// TestF13_LocksThatAllRunOutAtOnceLetNobodyWriteTwice: what a step of Redis' clock does to them.
-func TestF13_LocksThatAllRunOutAtOnceLetNobodyWriteTwice(t *testing.T) {
-	t.Parallel()
-	f, _ := setup(t)
+func TestF13_LocksThatAllRunOutAtOnceLetNobodyWriteTwice(t *testing.T) { everywhere(t, allRunOut) }
+
+// allRunOut: what a step of Redis' clock does to locks.
+func allRunOut(t *testing.T, s *shared) {
+	f := s.fleet(t)
 	a, b := f.frozen("a"), f.frozen("b")
 	stopClock(a)
 	var held []*Claim

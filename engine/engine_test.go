@@ -108,7 +108,11 @@ func clientFor(slow time.Duration, addrs ...string) redis.UniversalClient {
 
 func connect(slow time.Duration, o *redis.UniversalOptions) redis.UniversalClient {
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = slow, slow, slow
-	return redis.NewUniversalClient(o)
+	c := redis.NewUniversalClient(o)
+	if cluster, ok := c.(*redis.ClusterClient); ok {
+		store.Follow(cluster)
+	}
+	return c
 }
 
 // fleet makes hosts that share a keyspace.

@@ -324,7 +324,7 @@ func (l *load) check(t *testing.T, hosts []*Engine, waited bool) {
 	}
 	for i := range 8 {
 		eventually(t, "every asset can be claimed within the TTL", func() bool {
-			r, err := hosts[0].Claim(t.Context(), waiting(hosts[0], fmt.Sprintf("load-%d", i), patience))
+			r, err := hosts[0].Claim(t.Context(), waitFor(fmt.Sprintf("load-%d", i), "at the end"))
 			return err == nil && hosts[0].Release(t.Context(), r.Claim.ID, agent) == nil
 		})
 	}

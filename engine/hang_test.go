@@ -126,3 +126,61 @@ func TestG9_F32_ANodeThatHangsDelaysOnlyItsOwnNotifications(t *testing.T) {
 	hangs.Thaw()
 	takenOver(there)
 }
+
+// TestG9_F32_WhileTheNodeOfTheSignsHangsNobodyTakesOver: nobody can tell who lives. Afterwards it is made up for.
+func TestG9_F32_WhileTheNodeOfTheSignsHangsNobodyTakesOver(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartCluster(t, "--cluster-node-timeout", "300000")
+	host := func(name string) *Engine {
+		over := clientFor(2*time.Second, cluster.Addrs()...)
+		t.Cleanup(func() { _ = over.Close() })
+		return (&fleet{t, over, "picket"}).hurried(name)
+	}
+	a, b := host("host-a"), host("host-b")
+	signs := cluster.Server(a.store.Keys.Signs())
+	others := slices.DeleteFunc(slices.Clone(cluster.Servers), func(s *redistest.Server) bool { return s == signs })
+	asset := assetsOn(cluster, a, 1, others...)[0]
+	k, _ := claimed(t, a, asset, "t")
+	intent := notified(t, a, k, "ops")
+	eventually(t, "host-b may judge", b.lookout.Steady)
+	signs.Freeze()
+	_ = a.Stop(t.Context())
+	eventually(t, "host-b may not judge any more", func() bool { return !b.lookout.Steady() })
+	time.Sleep(hurry.Life + 3*hurry.Every)
+	if has(b, k.Ticket, intent) {
+		t.Error("host-b took over from one whose signs it could not read")
+	}
+	signs.Thaw()
+	eventually(t, "host-b has it", func() bool { return has(b, k.Ticket, intent) })
+	deliver(t, b, k.Ticket, "ops", outbox.Sent, outbox.Go)
+}
+
+// TestF32_ANotificationWhoseHintIsOnANodeThatHangsIsRefused: a set of hints was moved away from the assets that it is about. Everything else
+// on them goes on, and those whose hints are at home are told.
+func TestF32_ANotificationWhoseHintIsOnANodeThatHangsIsRefused(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartReplicatedCluster(t, "--cluster-node-timeout", "300000")
+	over := clientFor(2*time.Second, cluster.Addrs()...)
+	t.Cleanup(func() { _ = over.Close() })
+	e := (&fleet{t, over, "picket"}).frozen("host-a")
+	home := cluster.Servers[0]
+	assets := assetsOn(cluster, e, 20, home)
+	parted := hintsOf(e, e.daemon.ID, store.Asset(assets[0]))
+	at := slices.IndexFunc(assets, func(a string) bool { return hintsOf(e, e.daemon.ID, store.Asset(a)) != parted })
+	reshard(t, cluster, parted, func() {})
+	cluster.Servers[1].Freeze() // where it is now
+	defer cluster.Servers[1].Thaw()
+	refused, _ := claimed(t, e, assets[0], "t")
+	advance(t, e, refused, store.HighRiskFound)
+	tell := func() error {
+		_, err := e.Notify(t.Context(), refused.ID, agent, delivery.Request{Title: "x", Severity: "low"})
+		return err
+	}
+	wantErr(t, within(t, callTime, "the notification", tell), store.ErrUnavailable)
+	k, _ := claimed(t, e, assets[at], "t")
+	notified(t, e, k, "ops")
+	cluster.Servers[1].Thaw()
+	if err := tell(); err != nil {
+		t.Errorf("when the node goes on: %v", err)
+	}
+}

@@ -73,7 +73,7 @@ func TestASlotThatMoves(t *testing.T) {
 	next := make(chan *Claim, 1)
 	go func() {
 		for {
-			r, err := b.Claim(t.Context(), waiting(b, "moves", patience))
+			r, err := b.Claim(t.Context(), waitFor("moves", "next"))
 			if errors.Is(err, store.ErrReplicasMissing) {
 				continue
 			}
@@ -139,7 +139,7 @@ func TestASlotThatMovesForLongCostsNoClaim(t *testing.T) {
 				return err
 			},
 		} {
-			err := within(t, 20*time.Second, what, call)
+			err := within(t, callTime, what, call)
 			wantErr(t, err, store.ErrUnavailable)
 			if err != nil && !strings.Contains(err.Error(), "slot is moving") {
 				t.Errorf("%s says %v", what, err)

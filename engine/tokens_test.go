@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/picketd/picket/engine/lookout"
+	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/engine/store"
 )
 
@@ -39,21 +40,25 @@ func tokenBackIsAnAlarm(t *testing.T, s *shared) {
 	}
 }
 
-// TestF12_ARedisThatFallsBackIsAnAlarm: the server comes back with what it had on disk, which is older than the claim.
 func TestF12_ARedisThatFallsBackIsAnAlarm(t *testing.T) {
-	t.Parallel()
-	f, server := setup(t)
+	onOwn(t, redistest.Kinds, fallsBackToItsDump)
+}
+
+// fallsBackToItsDump: a master comes back with what it had on disk, which is older than the claim; its replicas copy that.
+func fallsBackToItsDump(t *testing.T, f *fleet, o *own) {
 	e, other := f.frozen("a"), f.frozen("b")
 	look(t, e)
 	first, _ := claimed(t, e, "web-01", "t1")
-	if err := f.client.Save(t.Context()).Err(); err != nil {
+	master := o.masters[o.at(o.beside(e, "web-01"))]
+	if err := master.Client().Save(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.Release(t.Context(), first.ID, agent); err != nil {
 		t.Fatal(err)
 	}
 	second, _ := claimed(t, e, "web-01", "t2")
-	server.Restart()
+	master.Restart()
+	o.takesWrites(e, "web-01")
 	_, err := step(t, e, second, "online", store.AssetOnline, "")
 	wantErr(t, err, ErrStaleToken)
 	look(t, e)
@@ -62,12 +67,12 @@ func TestF12_ARedisThatFallsBackIsAnAlarm(t *testing.T) {
 	wantAlarms(t, other)
 }
 
-func TestF12_AGrantThatIsGoneIsAnAlarm(t *testing.T) {
-	t.Parallel()
-	f, _ := setup(t)
-	e := f.frozen("a")
+func TestF12_AGrantThatIsGoneIsAnAlarm(t *testing.T) { everywhere(t, grantIsGone) }
+
+func grantIsGone(t *testing.T, s *shared) {
+	e := s.fleet(t).frozen("a")
 	c, _ := claimed(t, e, "web-01", "t1")
-	if err := f.client.Del(t.Context(), e.store.Keys.Grant("web-01")).Err(); err != nil {
+	if err := s.Client.Del(t.Context(), e.store.Keys.Grant("web-01")).Err(); err != nil {
 		t.Fatal(err)
 	}
 	_, err := step(t, e, c, "online", store.AssetOnline, "")

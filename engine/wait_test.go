@@ -27,6 +27,13 @@ func TestG7_G8_AProcessThatEndsFreesItsClaimAtOnce(t *testing.T) { everywhere(t,
 
 func TestG8_AWatchTellsOfALoss(t *testing.T) { everywhere(t, watchTells) }
 
+// waitFor asks for an asset, for as long as a test waits.
+func waitFor(asset, task string) ClaimRequest {
+	r := ask(asset, task)
+	r.Wait = patience
+	return r
+}
+
 func waiting(e *Engine, task string, wait time.Duration) ClaimRequest {
 	r := ask("wait", task)
 	r.Wait = wait

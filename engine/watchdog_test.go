@@ -165,6 +165,46 @@ func TestF6_AFailedRenewalIsUnknown(t *testing.T) {
 	})
 }
 
+// TestAClaimIsTrustedForSixMoreSecondsAtAnyMoment while Redis answers, with the TTL of 15 s.
+func TestAClaimIsTrustedForSixMoreSecondsAtAnyMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, c, _ := bubble(t, func() (any, error) { time.Sleep(400 * time.Millisecond); return int64(1), nil }, nil)
+		for range 6000 {
+			time.Sleep(100 * time.Millisecond)
+			if left := e.view(c).Trusted; left < 6*time.Second {
+				t.Fatalf("%s are left", left)
+			}
+		}
+	})
+}
+
+// TestAnOutageOfFourSecondsCostsNoClaim, whenever it begins, though each renewal that meets it hangs for a second; one of thirteen does.
+func TestAnOutageOfFourSecondsCostsNoClaim(t *testing.T) {
+	outage := func(begins, lasts time.Duration) (r Reason) {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			_, c, _ := bubble(t, func() (any, error) {
+				if since := time.Since(start); since >= begins && since < begins+lasts {
+					time.Sleep(time.Second)
+					return nil, errors.New("away")
+				}
+				return int64(1), nil
+			}, nil)
+			time.Sleep(time.Minute)
+			r = reasonOf(c)
+		})
+		return r
+	}
+	for begins := 10 * time.Second; begins < 20*time.Second; begins += 250 * time.Millisecond {
+		if r := outage(begins, 4*time.Second); r != "" {
+			t.Errorf("4 s from %s on: lost for %s", begins, r)
+		}
+		if r := outage(begins, 13*time.Second); r != ReasonExpired {
+			t.Errorf("13 s from %s on: lost for %q", begins, r)
+		}
+	}
+}
+
 // TestTheDeadlineHoldsWithACallInFlight: a renewal that hangs cannot stretch the trust, and its late success changes nothing.
 func TestTheDeadlineHoldsWithACallInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -61,20 +61,51 @@ func StartReplicatedCluster(t testing.TB, args ...string) *Cluster {
 	}
 	c.settle(t, ctx)
 	for i, replica := range c.Replicas {
-		c.Servers[i].with(func(master *redis.Client) {
-			id, err := master.ClusterMyID(ctx).Result()
-			check(t, err, "cannot ask for a node's id")
-			replica.with(func(r *redis.Client) {
-				check(t, r.ClusterReplicate(ctx, id).Err(), "cannot make a replica")
-				waitUntil(t, ctx, "a replica in step", func() bool { return linkIsUp(ctx, r) })
-			})
-			waitUntil(t, ctx, "the replica known to its master", func() bool {
-				replicas, err := master.Do(ctx, "CLUSTER", "REPLICAS", id).StringSlice()
-				return err == nil && len(replicas) == 1
-			})
-		})
+		c.follow(t, ctx, replica, c.Servers[i], 1)
 	}
 	return c
+}
+
+// AnotherReplica starts one more replica of the i-th master, in step. The Cluster demands no password.
+func (c *Cluster) AnotherReplica(i int, args ...string) *Server {
+	t := c.Servers[i].t
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	replica := startNode(t, args)
+	c.meet(t, ctx, replica)
+	master, err := c.Servers[i].nodeID(ctx)
+	check(t, err, "cannot ask for a node's id")
+	replica.with(func(r *redis.Client) {
+		waitUntil(t, ctx, "the master known to its replica", func() bool {
+			nodes, err := r.ClusterNodes(ctx).Result()
+			return err == nil && strings.Contains(nodes, master)
+		})
+	})
+	c.follow(t, ctx, replica, c.Servers[i], 2)
+	return replica
+}
+
+// follow makes a node a replica of a master that has so many then.
+func (c *Cluster) follow(t testing.TB, ctx context.Context, replica, of *Server, replicas int) {
+	t.Helper()
+	id, err := of.nodeID(ctx)
+	check(t, err, "cannot ask for a node's id")
+	replica.with(func(r *redis.Client) {
+		check(t, r.ClusterReplicate(ctx, id).Err(), "cannot make a replica")
+		waitUntil(t, ctx, "a replica in step", func() bool { return linkIsUp(ctx, r) })
+	})
+	of.with(func(master *redis.Client) {
+		waitUntil(t, ctx, "the replica known to its master", func() bool {
+			known, err := master.Do(ctx, "CLUSTER", "REPLICAS", id).StringSlice()
+			return err == nil && len(known) == replicas
+		})
+	})
+}
+
+func (s *Server) nodeID(ctx context.Context) (id string, err error) {
+	s.with(func(r *redis.Client) { id, err = r.ClusterMyID(ctx).Result() })
+	return id, err
 }
 
 func startNode(t testing.TB, args []string) *Server {

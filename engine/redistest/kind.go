@@ -39,6 +39,16 @@ func Round(t testing.TB) []string {
 	}
 }
 
+// Some is Round for a test that starts a Redis of its own, which takes seconds, on these kinds: without the Switch it runs on the first.
+func Some(t testing.TB, kinds ...string) []string {
+	t.Helper()
+	if os.Getenv(Switch) == "" {
+		return kinds[:1]
+	}
+	chosen := Round(t)
+	return slices.DeleteFunc(slices.Clone(kinds), func(kind string) bool { return !slices.Contains(chosen, kind) })
+}
+
 // StartKind starts a set-up in which nothing fails over by itself, and returns what connects to it as the default user and retries
 // nothing. The options are the caller's to change; the args are for each server that holds data.
 func StartKind(t testing.TB, kind string, args ...string) *redis.UniversalOptions {

@@ -45,6 +45,12 @@ func StartStillSentinel(t testing.TB, args ...string) *Sentinel {
 	return startSentinelSet(t, stillness, args)
 }
 
+// StartSlowSentinel is StartSentinel with a sentinel that fails over after the master has been silent for so long.
+func StartSlowSentinel(t testing.TB, silent time.Duration, args ...string) *Sentinel {
+	t.Helper()
+	return startSentinelSet(t, silent, args)
+}
+
 // Failover makes the replica of the start the master, whether the master of the start lives or not, and returns when the sentinel says so.
 func (s *Sentinel) Failover() {
 	t := s.Master.t
