@@ -188,6 +188,7 @@ func TestTheLockOfTheDeadIsFreed(t *testing.T) {
 	away := func(w *world) { w.fault("redis is killed", "redis-1", false, false, func() { w.pass(time.Second) }) }
 	since := func(long time.Duration) func(*world) { return func(w *world) { away(w); w.pass(long) } }
 	later := func(w *world) { w.pass(2 * time.Second); away(w) }
+	dump := func(w *world) { w.pass(2 * time.Second); w.fault("older dump", "", true, false, func() {}) }
 	judge(t, map[string]spoilt{
 		"it runs out":             {play: lost("process_exit", none, none, 2*time.Second), broken: "G7", says: "had ended for 2"},
 		"while it is being freed": {play: lost("process_exit", none, none, time.Second)},
@@ -196,6 +197,7 @@ func TestTheLockOfTheDeadIsFreed(t *testing.T) {
 		"just after it was away":  {play: lost("process_exit", since(4*time.Second), none, 2*time.Second)},
 		"long after it was away":  {play: lost("process_exit", since(6*time.Second), none, 2*time.Second), broken: "G7"},
 		"long before it is away":  {play: lost("process_exit", none, later, time.Second), broken: "G7"},
+		"an older dump has it":    {play: lost("process_exit", none, dump, time.Second)},
 	})
 }
 
