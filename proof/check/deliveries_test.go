@@ -139,7 +139,7 @@ func TestNothingSupersededIsSent(t *testing.T) {
 		return func(w *world) {
 			told(w)
 			w.fault("daemon freezes", "host-b", false, false, func() {
-				w.sent("host-b", "ops", time.Second, 0)
+				w.sent("host-b", "ops", 2*time.Second, 0)
 				w.pass(min(frozen, before))
 				if before < frozen {
 					w.send("host-c", "ops", "web/t1", http.StatusOK)
@@ -199,6 +199,14 @@ func TestNothingSupersededIsSent(t *testing.T) {
 		}, excused: "G10: Redis lost it, and another host accepted it anew"},
 		"it froze as it sent, and another waited":  {play: hung(12*time.Second, 11*time.Second)},
 		"it froze as it sent, and another did not": {play: hung(12*time.Second, 5*time.Second), broken: "G10", says: "within the lease"},
+		"it froze when it knew": {play: func(w *world) {
+			told(w)
+			w.fault("daemon freezes", "host-b", false, false, func() {
+				w.sent("host-b", "ops", 0, 0)
+				w.send("host-c", "ops", "web/t1", http.StatusOK)
+			})
+			w.send("host-b", "once", "web/t1", http.StatusOK)
+		}},
 		"it was back": {play: hung(time.Second, 5*time.Second)},
 		"it froze long after": {play: func(w *world) {
 			told(w)

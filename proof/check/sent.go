@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // superseded looks at each two sendings of a key on a channel, and at what was decided before each one. (G10)
@@ -50,11 +51,12 @@ func (c *checker) pair(k key, a, b sending) {
 		a.Host, a.Status, b.Host, b.Status)
 }
 
-// leased: did a sending begin while another host's attempt had its lease, whose daemon could tell nobody what became of it?
+// leased: did a sending begin while another host's attempt had its lease, whose daemon was frozen and could tell nobody what became of it?
 func (s *story) leased(a, b sending) bool {
 	return a.Host != b.Host && a.Status == 0 && b.Begin-a.Begin < s.timeout(a.Channel)+beyond-begun && !s.faults.stepped(a.Begin, b.Begin) &&
 		slices.ContainsFunc(s.faults, func(f *fault) bool {
-			return f.target == a.Host && strings.HasPrefix(f.name, "daemon") && f.begin <= s.over(a) && f.end >= b.Begin
+			frozen := f.target == a.Host && strings.HasPrefix(f.name, "daemon freezes") && f.end >= b.Begin
+			return frozen && f.begin+int64(time.Second) <= a.at // it was not answered, nor hung up on, before it froze
 		})
 }
 
