@@ -2,192 +2,55 @@
 // Copyright The Picket Authors
 
 // Command claim is an explicit-state model of lock, mint, write, release (engine/doc.go).
-// Two claimers on one asset, two claims each, each for one of two tasks. The lock may run out at any moment, and whoever has
+// Two claimers on one asset, one or two claims each, each for one of two tasks. The lock may run out at any moment, and whoever has
 // been granted may write at any later time: a frozen process is one that takes no step for long. Redis may lose everything once,
-// or a failover may bring back once what its replica had. Every interleaving is looked at. Each mutation leaves one check out and
-// shows what that check is for.
+// or a failover may bring back once what a replica had: one that is waited for, or another. Its clock may be set back. Every
+// interleaving is looked at. Each mutation leaves one check out and shows what that check is for.
 //
 //	go run ./proof/models/claim    the protocol as designed and with each mutation; exit 1 if the design fails or one is not caught
+//
+// What is looked for:
+//
+//	stale write                    one that Redis accepts from a claim that is not the newest. After a failover to a replica that was not
+//	                               waited for, or without the wait (wait_else = "go_on"), the newest is that which the replica had
+//	zombie mints the newest token  a holder of the lock whose writes are refused
+//	token falls                    a grant with a token that is not above all that were answered; or, when Redis' clock was set back, not
+//	                               above those that the same daemon has answered
 package main
 
-import (
-	"fmt"
-	"slices"
+import "github.com/picketd/picket/proof/models/explore"
 
-	"github.com/picketd/picket/proof/models/explore"
+var (
+	twice = [2]int8{2, 2}
+	once  = [2]int8{1, 1}
+	three = [2]int8{2, 1}
+	loss  = Left{losses: 1}
+	both  = Left{losses: 1, backs: 1}
 )
 
-// Rules are the checks that the protocol makes. The design makes them all.
-type Rules struct {
-	mintChecksLock bool // the minting script checks that the lock still carries this claim's nonce
-	nonce          bool // a write must bring the newest grant's nonce
-	equality       bool // its token must equal the newest one, not only reach it
-	perAsset       bool // it is compared with the asset's grant, not with what the ticket itself remembers
-	waits          bool // a claim is answered when the replica has its grant (wait_replicas)
-}
-
-var variants = []explore.Model{
-	explore.Design("design", "as designed", Rules{true, true, true, true, true}.explore),
-	explore.Mutation("mint-without-lock", "mint without the lock check", Rules{false, true, true, true, true}.explore),
-	explore.Mutation("no-nonce", "token only, no nonce", Rules{true, false, true, true, true}.explore),
-	explore.Mutation("at-least", "token >=, no nonce", Rules{true, false, false, true, true}.explore),
-	explore.Mutation("own-token", "the ticket's own token, not the asset's", Rules{true, true, true, false, true}.explore),
-	explore.Mutation("no-wait", "answered before the replica has the grant", Rules{true, true, true, true, false}.explore),
-}
-
-// Grant is what Redis remembers of a claim. Nonces are numbered from 1; 0 is none.
-type Grant struct{ token, nonce, task int8 }
-
-const (
-	idle   = iota
-	locked // has the lock, no token yet
-	minted // has the grant, and waits for the replica
-	told   // its claim is answered: it may write, now or much later
-)
-
-// Claimer is one process.
-type Claimer struct {
-	at    int8
-	grant Grant
-	tries int8
-}
-
-// Data is what a server of Redis has.
-type Data struct {
-	lock   int8     // the holder's nonce
-	grant  Grant    // the asset's newest grant
-	ticket [2]Grant // what each ticket remembers of its own last grant
-}
-
-// State is Redis, the two claimers and what the checker remembers. It is a map key.
-type State struct {
-	Data
-	replica Data
-	claimer [2]Claimer
-	nonces  int8    // nonces used up
-	losses  int8    // FLUSHALLs and failovers that may still come
-	made    [4]int8 // the checker's: nonces in the order in which they were minted, without those that a failover lost untold
-	mints   int8
-	told    int8 // the checker's: the nonces (bits) whose claim was answered
-}
-
-var start = State{losses: 1, claimer: [2]Claimer{{tries: 2}, {tries: 2}}}
-
-// failover makes the replica the master. A grant that is lost before its claim was answered was nobody's.
-func (s State) failover() State {
-	t := s
-	t.Data, t.losses, t.made, t.mints = s.replica, s.losses-1, [4]int8{}, 0
-	for _, nonce := range s.made[:s.mints] {
-		if s.told>>nonce&1 == 1 || s.replica.ticket[0].nonce == nonce || s.replica.ticket[1].nonce == nonce {
-			t.made[t.mints] = nonce
-			t.mints++
+// models are the designs, each with so many claims or with as many as make models gives it, and the mutations.
+func models(tries [2]int8) (all []explore.Model) {
+	design := func(name, what string, r Run) {
+		if tries != [2]int8{} {
+			r.tries = tries
 		}
+		all = append(all, explore.Design(name, what, r.explore))
 	}
-	return t
+	mutation := func(name, what string, r Run) { all = append(all, explore.Mutation(name, what, r.explore)) }
+	design("design", "as designed", Run{tries: twice, left: loss})
+	design("design-back", "Redis' clock is set back", Run{tries: twice, left: both})
+	design("design-unawaited", "a failover to a replica that is not waited for", Run{unawaited: true, tries: three, left: both})
+	design("design-go-on", "wait_else = \"go_on\"", Run{goOn: true, tries: twice, left: both})
+	mutation("mint-without-lock", "mint without the lock check", Run{Rules: Rules{mintBlind: true}, tries: once, left: loss})
+	mutation("no-nonce", "token only, no nonce", Run{Rules: Rules{noNonce: true}, tries: once, left: both})
+	mutation("at-least", "token >=, no nonce", Run{Rules: Rules{noNonce: true, atLeast: true}, tries: once, left: both})
+	mutation("own-token", "the ticket's own token, not the asset's", Run{Rules: Rules{ownToken: true}, tries: once, left: loss})
+	mutation("no-wait", "answered before the replica has the grant", Run{Rules: Rules{noWait: true}, tries: once, left: loss})
+	mutation("no-clock", "a token may be below Redis' clock", Run{Rules: Rules{noClock: true}, tries: once, left: loss})
+	mutation("no-clock-go-on", "the same, a failover, go_on", Run{Rules: Rules{noClock: true}, goOn: true, noFlush: true, tries: once, left: loss})
+	mutation("no-clock-unawaited", "the same, a failover to another replica", Run{Rules: Rules{noClock: true}, unawaited: true, noFlush: true, tries: once, left: loss})
+	mutation("no-seen", "a token may be below what its daemon has seen", Run{Rules: Rules{noSeen: true}, tries: three, left: both})
+	return all
 }
 
-// accepts is the check that Redis makes in one script with the write.
-func (r Rules) accepts(s State, g Grant) bool {
-	newest := s.grant
-	if !r.perAsset {
-		newest = s.ticket[g.task]
-	}
-	return (g.token == newest.token || !r.equality && g.token > newest.token) &&
-		(g.nonce == newest.nonce || !r.nonce) &&
-		(g.task == newest.task || !r.perAsset)
-}
-
-const (
-	stale  = "stale write"
-	zombie = "zombie mints the newest token"
-)
-
-// steps calls do for every step that can be taken in s, and bad for every violation that can be seen in s.
-func (r Rules) steps(s State, do func(step string, t State), bad func(kind, step string)) {
-	if s.lock != 0 {
-		t := s
-		t.lock = 0
-		do("the lock runs out", t)
-	}
-	if s.replica != s.Data {
-		t := s
-		t.replica = s.Data
-		do("the replica has it all", t)
-	}
-	if s.losses > 0 {
-		t := s
-		t.Data = Data{}
-		t.losses--
-		do("FLUSHALL", t)
-		do("failover", s.failover())
-	}
-	for i, c := range s.claimer {
-		who := string(rune('A' + i))
-		t := s
-		switch c.at {
-		case idle:
-			if c.tries == 0 || s.lock != 0 {
-				continue
-			}
-			t.nonces++
-			t.lock = t.nonces
-			for task := range int8(2) {
-				t.claimer[i] = Claimer{locked, Grant{nonce: t.nonces, task: task}, c.tries - 1}
-				do(fmt.Sprintf("%s locks, nonce %d, task %d", who, t.nonces, task), t)
-			}
-		case locked: // the mint, at any later time
-			if r.mintChecksLock && s.lock != c.grant.nonce {
-				t.claimer[i] = Claimer{tries: c.tries}
-				do(who+" finds its lock gone", t)
-				continue
-			}
-			g := Grant{s.grant.token + 1, c.grant.nonce, c.grant.task}
-			t.grant, t.ticket[g.task] = g, g
-			t.claimer[i] = Claimer{minted, g, c.tries}
-			t.made[t.mints] = g.nonce
-			t.mints++
-			do(fmt.Sprintf("%s mints token %d", who, g.token), t)
-		case minted:
-			switch {
-			case !slices.Contains(s.made[:s.mints], c.grant.nonce): // the failover lost it
-				t.claimer[i].at = locked
-				do(who+" asks for its grant again", t)
-			case !r.waits || s.replica.grant == c.grant:
-				t.claimer[i].at, t.told = told, s.told|1<<c.grant.nonce
-				do(who+" is answered", t)
-			}
-			t = s
-			if s.lock == c.grant.nonce {
-				t.lock = 0
-			}
-			t.claimer[i] = Claimer{tries: c.tries}
-			do(who+" is told to try again", t)
-		case told: // a write, at any later time; then it lets go
-			made := s.made[:s.mints]
-			newest := made[len(made)-1] == c.grant.nonce
-			if !newest && r.accepts(s, c.grant) {
-				bad(stale, fmt.Sprintf("%s writes with token %d, and Redis accepts it", who, c.grant.token))
-			}
-			if newest && s.lock != c.grant.nonce && slices.Contains(made, s.lock) {
-				bad(zombie, fmt.Sprintf("the newest token is %s's, so the writes of the lock's holder, nonce %d, are refused", who, s.lock))
-			}
-			if s.lock == c.grant.nonce {
-				t.lock = 0
-			}
-			t.claimer[i] = Claimer{tries: c.tries}
-			do(who+" releases", t)
-		}
-	}
-}
-
-func (r Rules) explore() explore.Result {
-	return explore.Space[State]{Start: start, Steps: func(s State, yield func(explore.Step[State])) {
-		r.steps(s, func(step string, t State) {
-			yield(explore.Step[State]{Name: step, To: t})
-		}, func(kind, step string) {
-			yield(explore.Step[State]{Name: step, Bad: kind, To: s})
-		})
-	}}.Explore()
-}
-
-func main() { explore.Main(func() []explore.Model { return variants }) }
+func main() { explore.Main(func() []explore.Model { return models([2]int8{}) }) }
