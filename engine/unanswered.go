@@ -42,11 +42,16 @@ func (e *Engine) endedByCall(ctx context.Context, c *claim) (bool, error) {
 }
 
 // resolveEnd finds out what became of a claim that was lost while a call to end it had no answer: if that had landed, it was not
-// lost but released, and the call answers as before. An error is that this is still not known.
+// lost but released, and the call answers as before. It waits for its turn, as a write that is under way may land after the question.
+// An error is that this is still not known.
 func (e *Engine) resolveEnd(ctx context.Context, c *claim) error {
 	if c.lost() == nil || !c.isUnanswered() {
 		return nil
 	}
+	if err := c.writes.Enter(ctx); err != nil {
+		return err
+	}
+	defer c.writes.Leave()
 	ended, err := e.endedByCall(ctx, c)
 	if err != nil {
 		return err

@@ -189,12 +189,8 @@ func (e *Engine) Release(ctx context.Context, id string, uid uint32) error {
 	if err := e.resolveEnd(ctx, c); err != nil {
 		return err
 	}
-	if lost := c.lost(); lost != nil {
-		if lost.Reason == ReasonReleased {
-			e.store.Tell(ctx, c.event(audit.Replayed))
-			return nil
-		}
-		return lost
+	if ended, err := e.endedBefore(ctx, c); ended {
+		return err
 	}
 	defer e.calling(c)()
 	defer e.endCall(c)()
@@ -202,12 +198,28 @@ func (e *Engine) Release(ctx context.Context, id string, uid uint32) error {
 		return err
 	}
 	defer c.writes.Leave()
+	if ended, err := e.endedBefore(ctx, c); ended { // while this waited for its turn
+		return err
+	}
 	if err := e.store.Release(ctx, c.ticket, c.writer(), ""); err != nil {
 		e.noteUnanswered(c, err)
 		return err
 	}
 	e.conclude(c, ReasonReleased)
 	return nil
+}
+
+// endedBefore is the answer to a release of a claim of which is known that it has ended.
+func (e *Engine) endedBefore(ctx context.Context, c *claim) (ended bool, err error) {
+	lost := c.lost()
+	switch {
+	case lost == nil || c.isUnanswered():
+		return false, nil
+	case lost.Reason == ReasonReleased:
+		e.store.Tell(ctx, c.event(audit.Replayed))
+		return true, nil
+	}
+	return true, lost
 }
 
 // endCall says that a lock which is gone is no loss while a call that ends the claim is under way.
