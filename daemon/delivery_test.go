@@ -4,11 +4,14 @@
 package daemon
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/outbox"
@@ -115,7 +118,7 @@ func TestG9_RedisFrozenAfterThe202(t *testing.T) {
 	r.wantRequests(t, 2, "first")
 }
 
-// FLUSHALL takes an accepted notification from Redis. It is delivered all the same, and this host does not tell it a second time
+// FLUSHALL takes an accepted notification from Redis, on each master. It is delivered all the same, and this host does not tell it a second time
 // when the agent, whose claim went too, begins anew.
 func TestG9_WhatRedisHasLostIsDeliveredOnce(t *testing.T) {
 	t.Parallel()
@@ -128,42 +131,57 @@ func TestG9_WhatRedisHasLostIsDeliveredOnce(t *testing.T) {
 		"before the receipt":   {"before outcome", 1},
 		"after the receipt":    {"after outcome", 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newReceiver(t)
-			server := redistest.Start(t)
-			h := setupDelivery(t, unixAddr(server), r, ops)
-			lost := make(chan struct{})
-			flush := func() error {
-				defer close(lost)
-				return server.Client().FlushAll(t.Context()).Err()
-			}
-			if c.point != "" {
-				h.onCue(c.point, flush)
-			} else {
-				r.answers(func(_ string, n int) int {
-					if n > 1 {
-						return http.StatusOK
-					}
-					if err := flush(); err != nil {
-						t.Error(err)
-					}
-					return http.StatusServiceUnavailable
-				})
-			}
-			h.start(t)
-			accepted(t, h.client, mustRisk(t, h.client), "first", false)
-			<-lost
-			h.emptied(t)
-			r.wantRequests(t, c.requests, "first")
+		for _, kind := range redistest.Some(t, redistest.Kinds...) {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				t.Parallel()
+				lostInTheMiddle(t, kind, c.point, c.requests)
+			})
+		}
+	}
+}
 
-			accepted(t, h.client, mustRisk(t, h.client), "first", false)
-			notified(t, h.client, theAsset)
-			wholeHistory(t, h.client, theAsset)
-			h.emptied(t)
-			r.wantRequests(t, c.requests, "first")
+func lostInTheMiddle(t *testing.T, kind, point string, requests int) {
+	r := newReceiver(t)
+	o := redistest.StartKind(t, kind)
+	direct := redis.NewUniversalClient(o)
+	t.Cleanup(func() { _ = direct.Close() })
+	h := setup(t, func(c *Config) {
+		c.Redis.Mode, c.Redis.Addrs, c.Redis.Master = kind, o.Addrs, o.MasterName
+		deliverTo(c, r, ops)
+	})
+	lost := make(chan struct{})
+	flush := func() error {
+		defer close(lost)
+		_, err := eachMaster(t.Context(), direct, func(ctx context.Context, c *redis.Client) (string, error) {
+			return "", c.FlushAll(ctx).Err()
+		})
+		return err
+	}
+	if point != "" {
+		h.onCue(point, flush)
+	} else {
+		r.answers(func(_ string, n int) int {
+			if n > 1 {
+				return http.StatusOK
+			}
+			if err := flush(); err != nil {
+				t.Error(err)
+			}
+			return http.StatusServiceUnavailable
 		})
 	}
+	h.start(t)
+	eventually(t, "it is ready", func() bool { return h.check(t, "settings") == "" })
+	accepted(t, h.client, mustRisk(t, h.client), "first", false)
+	<-lost
+	h.emptied(t)
+	r.wantRequests(t, requests, "first")
+
+	accepted(t, h.client, mustRisk(t, h.client), "first", false)
+	notified(t, h.client, theAsset)
+	wholeHistory(t, h.client, theAsset)
+	h.emptied(t)
+	r.wantRequests(t, requests, "first")
 }
 
 func TestG9_RetriesGoOnAfterACrash(t *testing.T) {

@@ -155,13 +155,13 @@ func (w *settingsWatch) check(ctx context.Context) {
 	}
 	silent := err != nil && !errors.Is(err, errEviction)
 	var refused error
-	if silent && !w.troubled() {
+	if silent && w.unexplained() { // one that starts later than this daemon may refuse it then
 		refused = w.config.explain(ctx)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if silent {
-		if w.trouble == nil {
+		if w.trouble == nil || refused != nil {
 			w.refused = refused
 			w.log.Warn("Redis cannot be asked; calls that need it are refused until it can", "error", cmp.Or(refused, err))
 		}
@@ -206,10 +206,10 @@ func (w *settingsWatch) away() bool {
 	return !w.answered || w.trouble != nil
 }
 
-func (w *settingsWatch) troubled() bool {
+func (w *settingsWatch) unexplained() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.trouble != nil
+	return w.refused == nil
 }
 
 // explained is the error of a call, or what is known of why the connection is refused.

@@ -40,6 +40,13 @@ func TestF16_ARedisThatEvictsIsRefusedClearly(t *testing.T) {
 		"CONFIG forbidden": func(t *testing.T) redis.UniversalClient {
 			return asPicket(t, infoOnly(t, "--maxmemory-policy", "allkeys-lru"))
 		},
+		"the master behind a Sentinel": func(t *testing.T) redis.UniversalClient {
+			s := redistest.StartStillSentinel(t)
+			if err := s.Master.Client().ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err(); err != nil {
+				t.Fatal(err)
+			}
+			return s.Client()
+		},
 		"one master of a cluster": func(t *testing.T) redis.UniversalClient {
 			c := redistest.StartCluster(t)
 			if err := c.Servers[2].Client().ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err(); err != nil {

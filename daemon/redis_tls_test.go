@@ -4,10 +4,8 @@
 package daemon
 
 import (
-	"bytes"
 	"crypto/x509"
 	"errors"
-	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -18,11 +16,13 @@ import (
 	"github.com/picketd/picket/sockapi/client"
 )
 
-// TestAConnectionThatTLSRefusesSaysWhatWouldBeRight: in picket daemon --check, in what picket doctor asks, and in a daemon's log.
+// TestAConnectionThatTLSRefusesSaysWhatWouldBeRight: in picket daemon --check, in what picket doctor asks, and of a daemon in its log, in
+// /readyz and in picket status.
 func TestAConnectionThatTLSRefusesSaysWhatWouldBeRight(t *testing.T) {
 	t.Parallel()
 	good, other := redistest.NewTLS(t), redistest.NewTLS(t)
 	expired := redistest.NewTLS(t, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) })
+	early := redistest.NewTLS(t, func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Hour) })
 	named := redistest.NewTLS(t, func(c *x509.Certificate) { c.DNSNames, c.IPAddresses = []string{"redis.example.com"}, nil })
 	byAddress := redistest.NewTLS(t, func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 9)} })
 	both := func(c *redistest.TLS) *TLSConfig {
@@ -42,6 +42,7 @@ func TestAConnectionThatTLSRefusesSaysWhatWouldBeRight(t *testing.T) {
 		"wrong authority":          {start(other, needsNone...), &TLSConfig{CAFile: good.CAFile}, "redis.tls.ca_file: write the authority that signed"},
 		"system's authorities":     {start(other, needsNone...), &TLSConfig{}, "redis.tls.ca_file: write the authority that signed"},
 		"expired":                  {start(expired, needsNone...), &TLSConfig{CAFile: expired.CAFile}, "give Redis a new one"},
+		"not valid yet":            {start(early, needsNone...), &TLSConfig{CAFile: early.CAFile}, "set this host's clock"},
 		"wrong name":               {start(named, needsNone...), &TLSConfig{CAFile: named.CAFile}, "redis.tls.server_name: write one of redis.example.com"},
 		"right name":               {start(named, needsNone...), &TLSConfig{CAFile: named.CAFile, ServerName: "redis.example.com"}, ""},
 		"wrong address":            {start(byAddress, needsNone...), &TLSConfig{CAFile: byAddress.CAFile}, "redis.tls.server_name: write one of localhost, 127.0.0.9"},
@@ -79,18 +80,32 @@ func TestAConnectionThatTLSRefusesSaysWhatWouldBeRight(t *testing.T) {
 			case !strings.Contains(checks[0].Error, c.says):
 				t.Errorf("doctor says %s", checks[0].Error)
 			default:
-				rdb, err := config.Redis.client(0)
-				if err != nil {
-					t.Fatal(err)
+				h := setup(t, func(d *Config) { d.Redis.Addrs, d.Redis.TLS = []string{c.addr}, c.tls })
+				h.start(t)
+				eventually(t, "/readyz says it", func() bool { return strings.Contains(h.check(t, "redis"), c.says) })
+				status, err := h.client.Status(t.Context())
+				if err != nil || status.Ready || !strings.Contains(status.Checks[0].Error, c.says) {
+					t.Errorf("status says %+v, %v", status.Checks, err)
 				}
-				defer rdb.Close()
-				var log bytes.Buffer
-				w := newSettingsWatch(rdb, config.Redis, slog.New(slog.NewTextHandler(&log, nil)))
-				w.check(t.Context())
-				if failed := w.explained(errors.New("no answer")); !strings.Contains(failed.Error(), c.says) || !strings.Contains(log.String(), c.says) {
-					t.Errorf("the daemon says %v\nand in its log %s", failed, log.String())
+				if n := strings.Count(h.log.String(), c.says); n != 1 {
+					t.Errorf("its log says it %d times:\n%s", n, h.log)
 				}
 			}
 		})
 	}
+}
+
+// TestARedisThatStartsLaterIsExplainedToo: at first nobody listens; then the port speaks TLS, by a certificate of another authority.
+func TestARedisThatStartsLaterIsExplainedToo(t *testing.T) {
+	t.Parallel()
+	good, other := redistest.NewTLS(t), redistest.NewTLS(t)
+	proxy := redistest.Proxy(t, redistest.Start(t, append(other.Args(), "--tls-auth-clients", "no")...).Addr())
+	proxy.Refuse()
+	h := setup(t, func(c *Config) { c.Redis.Addrs, c.Redis.TLS = []string{proxy.Addr()}, &TLSConfig{CAFile: good.CAFile} })
+	h.start(t)
+	eventually(t, "Redis is away", func() bool { return strings.Contains(h.log.String(), "Redis cannot be asked") })
+	proxy.Restore()
+	eventually(t, "/readyz says what would be right", func() bool {
+		return strings.Contains(h.check(t, "redis"), "redis.tls.ca_file: write the authority that signed")
+	})
 }
