@@ -45,18 +45,16 @@ func (m *model) effect(r register, o *op) []register {
 
 // grantTo: the newest grant is another. A ticket that is not there is made.
 func grantTo(r register, o *op) []register {
-	switch r.newest = max(r.newest, o.token); {
-	case o.ordered && r.newest > o.token:
-		return nil
+	switch {
 	case o.other:
 		r.holder, r.mine = 0, false
 		return []register{r}
 	case o.adopted:
-		r = o.view.register(r.newest)
+		r = o.view.register()
 	case terminal(r.state):
 		return nil
 	case !r.exists:
-		r = register{newest: r.newest, exists: true, state: initial, run: 1}
+		r = register{exists: true, state: initial, run: 1}
 	}
 	r.token, r.holder, r.mine = o.token, max(o.token, 0), true
 	return []register{r}
@@ -83,7 +81,7 @@ func reopen(r register, o *op) []register {
 		return nil
 	}
 	after := register{
-		holder: r.holder, mine: r.mine, newest: r.newest, exists: true, state: initial, run: r.run, token: r.token,
+		holder: r.holder, mine: r.mine, exists: true, state: initial, run: r.run, token: r.token,
 	}
 	if r.run != unsaid {
 		after.run++

@@ -11,7 +11,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// patience is for how long one register is searched for an order in which its answers are right.
+// patience is for how long porcupine looks at one register.
 const patience = 10 * time.Second
 
 // verdict is what a search came to.
@@ -34,22 +34,41 @@ func explain(ops []*op, relaxed string) verdict {
 	return search(ops, relaxed)
 }
 
+// ranked is a register, and the greatest token among the grants that come in the order of their tokens.
+type ranked struct {
+	register
+	greatest int64
+}
+
 // linearizable is what porcupine says of ops without losses.
 func linearizable(ops []*op, relaxed string) verdict {
 	m, seed := newModel(relaxed), maphash.MakeSeed()
 	model := porcupine.NondeterministicModel{
-		Init: func() []any { return []any{register{}} },
+		Init: func() []any { return []any{ranked{}} },
 		Step: func(state, input, _ any) (all []any) {
-			if input.(*op).maybe {
-				all = append(all, state)
+			now, o := state.(ranked), input.(*op)
+			if o.maybe {
+				all = append(all, now)
 			}
-			for _, r := range m.step(state.(register), input.(*op)) {
-				all = append(all, r)
+			if o.ordered && now.greatest > o.token {
+				return all
+			}
+			for _, r := range m.step(now.register, o) {
+				next := ranked{r, now.greatest}
+				if o.ordered {
+					next.greatest = o.token
+				}
+				all = append(all, next)
 			}
 			return all
 		},
-		Hash: func(state any) uint64 { return maphash.Comparable(seed, state.(register)) },
+		Hash: func(state any) uint64 { return maphash.Comparable(seed, state.(ranked)) },
 	}
+	return ask(model, ops)
+}
+
+// ask has porcupine look for an order.
+func ask(model porcupine.NondeterministicModel, ops []*op) verdict {
 	var all []porcupine.Operation
 	for _, o := range ops {
 		all = append(all, porcupine.Operation{Input: o, Call: o.begin, Return: o.end})

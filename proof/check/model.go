@@ -8,9 +8,9 @@ import "slices"
 // model is what a register may be. relaxed is a guarantee that is not demanded, so that one can tell which is broken.
 type model struct {
 	relaxed string
-	losses  int // how often Redis may have lost data
+	losses  int // how often Redis may have lost data by now
 	numbers map[register]int
-	all     []register // all that the register may have been, by their numbers
+	all     []register // by their numbers
 	known   map[turn][]int
 }
 
@@ -76,7 +76,7 @@ func (m *model) step(r register, o *op) (all []register) {
 }
 
 // moved is a register, and what it may have become without a call: notifications are delivered, claims end, and of a ticket that Redis
-// lost a receipt makes a new one. It may have been any of these when Redis takes a dump.
+// lost a receipt makes a new one.
 func (m *model) moved(r register) (all []register) {
 	for _, state := range delivered(r.state) {
 		one := r
@@ -86,9 +86,6 @@ func (m *model) moved(r register) (all []register) {
 	if m.losses > 0 && !r.exists {
 		r.exists, r.state, r.run, r.token = true, initial, unsaid, 0
 		all = append(all, r)
-	}
-	for _, one := range all {
-		m.number(one)
 	}
 	return all
 }

@@ -213,18 +213,14 @@ func (b *builder) losses() {
 			losses = append(losses, &op{kind: toLose, begin: f.begin, end: min(f.end, b.story.end+1)})
 		}
 	}
-	for _, l := range losses {
-		b.all = slices.DeleteFunc(b.all, func(o *op) bool {
-			switch {
-			case o.begin > l.end || l.begin > o.end:
-				return false
-			case !o.maybe && (o.kind == toSee || o.code != ""):
-				return true
-			}
-			o.maybe, o.end = true, max(o.end, l.end+1) // it may have been done behind the loss
+	b.all = slices.DeleteFunc(b.all, func(o *op) bool {
+		touched := slices.ContainsFunc(losses, func(l *op) bool { return o.begin <= l.end && l.begin <= o.end })
+		if touched && !o.maybe && o.kind != toSee && o.code == "" {
+			o.maybe = true
 			return false
-		})
-	}
+		}
+		return touched && !o.maybe
+	})
 	b.all = append(b.all, losses...)
 }
 

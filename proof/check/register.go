@@ -9,7 +9,6 @@ import "strconv"
 type register struct {
 	holder int64 // the token of the newest grant, if that is for this ticket; 0: it is another's, nobody's, or one of which nobody was told
 	mine   bool  // the newest grant is for this ticket
-	newest int64 // the newest token of the asset that anybody was told
 
 	exists bool
 	state  string
@@ -100,8 +99,8 @@ func (v *view) of(r register) (register, bool) {
 }
 
 // register is one that is as the view tells, of which the newest grant is for another ticket.
-func (v *view) register(newest int64) register {
-	return register{newest: newest, exists: v.exists, state: v.state, run: v.run, steps: v.steps, failed: v.failed, count: v.count, told: v.told}
+func (v *view) register() register {
+	return register{exists: v.exists, state: v.state, run: v.run, steps: v.steps, failed: v.failed, count: v.count, told: v.told}
 }
 
 // record is how a step stands in a register.

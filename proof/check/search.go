@@ -3,25 +3,24 @@
 
 package check
 
-import (
-	"cmp"
-	"slices"
-	"time"
-)
+import "slices"
+
+// enough is how many positions a search looks at before it gives up: half a minute of an idle processor.
+const enough = 2_000_000
 
 // search looks for an order as linearizable does, where data may be lost, too.
 func search(ops []*op, relaxed string) verdict {
 	s := newSweep(relaxed)
+	for _, o := range ops {
+		if o.kind == toLose {
+			s.losing++
+		}
+	}
 	for _, m := range moments(ops) {
-		switch {
-		case !m.ends:
-			if !s.begin(m.op) {
-				return givenUp
-			}
-		case m.op.kind == toLose:
-			s.lose()
-		default:
+		if m.ends {
 			s.end(m.op)
+		} else {
+			s.begin(m.op)
 		}
 		switch {
 		case s.late:
@@ -31,37 +30,6 @@ func search(ops []*op, relaxed string) verdict {
 		}
 	}
 	return explained
-}
-
-// moment is when an op begins, or ends.
-type moment struct {
-	at   int64
-	ends bool
-	*op
-}
-
-// moments are those of all ops, in order. What begins when another ends is under way with it; a loss is at its end.
-func moments(ops []*op) (all []moment) {
-	for _, o := range ops {
-		if o.kind != toLose {
-			all = append(all, moment{o.begin, false, o})
-		}
-		if o.end != never {
-			all = append(all, moment{o.end, true, o})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b moment) int {
-		switch {
-		case a.at != b.at:
-			return cmp.Compare(a.at, b.at)
-		case a.ends == b.ends:
-			return 0
-		case a.ends:
-			return 1
-		}
-		return -1
-	})
-	return all
 }
 
 // position is how far an order has come: what the register is, and which of the ops that are under way it has already.
@@ -76,45 +44,63 @@ type sweep struct {
 	*model
 	underway []*op // by place; nil: the place is free
 	first    []set // by place: the ops that do the same, may be done as early and no later, and so come first
+	lower    []set // by place, of a grant: those with smaller tokens, none of which comes after it
 	must     set   // the ops that have happened
 	now      []position
-	deadline time.Time
-	late     bool
+	losing   int        // how many losses are still to come, or under way
+	past     []position // if any are: what the register has been, in orders that have at least these ops
+	been     positions  // the same
+	looked   int        // at how many positions
+	late     bool       // it is given up
 }
 
 func newSweep(relaxed string) *sweep {
-	s := &sweep{model: newModel(relaxed), deadline: time.Now().Add(patience)}
+	s := &sweep{model: newModel(relaxed), been: positions{}}
 	s.now = []position{{register: s.number(register{})}}
 	return s
 }
 
-// begin gives an op a place; not, if there is none.
-func (s *sweep) begin(o *op) bool {
+// begin gives an op a place.
+func (s *sweep) begin(o *op) {
 	place := slices.Index(s.underway, nil)
 	if place < 0 {
 		place = len(s.underway)
-		s.underway, s.first = append(s.underway, nil), append(s.first, set{})
+		s.underway, s.first, s.lower = append(s.underway, nil), append(s.first, set{}), append(s.lower, set{})
 	}
 	if place >= places {
-		return false
+		s.late = true
+		return
 	}
-	s.first[place] = set{}
+	s.first[place], s.lower[place] = set{}, set{}
 	for other, before := range s.underway {
-		if before != nil && before.end <= o.end && before.sameAs(o) {
+		switch {
+		case before == nil:
+		case before.end <= o.end && before.sameAs(o):
 			s.first[place] = s.first[place].with(other)
+		case before.ordered && o.ordered && before.token < o.token:
+			s.lower[place] = s.lower[place].with(other)
+		case before.ordered && o.ordered && before.token > o.token:
+			s.lower[other] = s.lower[other].with(place)
 		}
 	}
 	if s.underway[place] = o; !o.maybe {
 		s.must = s.must.with(place)
 	}
-	return true
+	if o.kind == toLose {
+		s.lost()
+	}
 }
 
 // leave frees a place.
 func (s *sweep) leave(place int) {
 	s.underway[place], s.must = nil, s.must.without(place)
-	for other := range s.first {
-		s.first[other] = s.first[other].without(place)
+	was := s.past
+	s.past, s.been = nil, positions{}
+	for _, p := range was {
+		s.remember(p.register, p.done.without(place))
+	}
+	for other := range s.underway {
+		s.first[other], s.lower[other] = s.first[other].without(place), s.lower[other].without(place)
 	}
 }
 
@@ -122,43 +108,26 @@ func (s *sweep) leave(place int) {
 func (s *sweep) end(o *op) {
 	place := slices.Index(s.underway, o)
 	found := positions{}
-	s.explore(func(p position) bool {
-		if p.done.has(place) {
-			p.done = p.done.without(place)
-			s.keep(found, p)
-			return false
-		}
-		return true
-	})
 	if o.maybe {
 		for _, p := range s.now {
 			s.keep(found, p)
 		}
 	}
+	s.explore(func(p position) bool {
+		has := p.done.has(place)
+		if has {
+			s.keep(found, position{p.register, p.done.without(place)})
+		}
+		return !has
+	})
+	if o.kind == toLose {
+		s.losing--
+	}
 	s.leave(place)
 	s.now = found.all()
 }
 
-// lose sets the register back, to whatever it may have been, or to nothing. All that is under way may come yet.
-func (s *sweep) lose() {
-	s.explore(func(position) bool { return true })
-	newest := int64(never)
-	for _, p := range s.now {
-		newest = min(newest, s.all[p.register].newest)
-	}
-	found := positions{}
-	for _, r := range slices.Clone(s.all) {
-		r.newest = newest
-		n := s.number(r)
-		for _, p := range s.now {
-			s.keep(found, position{n, p.done})
-		}
-	}
-	s.lost()
-	s.now = found.all()
-}
-
-// explore goes on from all positions, by each op under way, as far as goesOn says.
+// explore goes on from all positions, by each op under way, from those of which goesOn says so.
 func (s *sweep) explore(goesOn func(position) bool) {
 	seen := map[position]bool{}
 	var todo []position
@@ -166,28 +135,58 @@ func (s *sweep) explore(goesOn func(position) bool) {
 		if p = s.told(p); !seen[p] {
 			seen[p] = true
 			todo = append(todo, p)
+			s.note(p)
 		}
 	}
 	for _, p := range s.now {
 		visit(p)
 	}
-	for steps := 0; len(todo) > 0 && !s.late; steps++ {
+	setBack := map[set]int{} // by what is done: to how much of the past a loss has led
+	for len(todo) > 0 && !s.late {
 		p := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		if !goesOn(p) {
 			continue
 		}
 		for place, o := range s.underway {
-			if o == nil || p.done.has(place) || !s.first[place].within(p.done) {
+			if o == nil || p.done.has(place) || !s.first[place].within(p.done) || !s.lower[place].and(s.must).within(p.done) {
+				continue
+			}
+			done := p.done.or(s.lower[place]).with(place)
+			if o.kind == toLose {
+				for n := setBack[done]; n < len(s.past); n++ {
+					if was := s.past[n]; was.done.and(s.must).within(done) {
+						visit(position{was.register, done.or(was.done)})
+					}
+				}
+				setBack[done] = len(s.past)
 				continue
 			}
 			for _, n := range s.after(p.register, o) {
 				if !o.maybe || n != p.register {
-					visit(position{n, p.done.with(place)})
+					visit(position{n, done})
 				}
 			}
 		}
-		s.late = steps%100 == 99 && time.Now().After(s.deadline)
+		s.looked++
+		s.late = s.late || s.looked > enough
+	}
+}
+
+// note remembers what the register is in a position, and what it may be for a moment behind it.
+func (s *sweep) note(p position) {
+	if s.losing > 0 {
+		for _, r := range s.moved(s.all[p.register]) {
+			s.remember(s.number(r), p.done)
+		}
+	}
+}
+
+// remember adds to the past, unless it is known of orders that have less.
+func (s *sweep) remember(register int, done set) {
+	if !slices.ContainsFunc(s.been[register], func(was set) bool { return was.within(done) }) {
+		s.been[register] = append(s.been[register], done)
+		s.past = append(s.past, position{register, done})
 	}
 }
 
@@ -222,30 +221,3 @@ func (all positions) all() (some []position) {
 	}
 	return some
 }
-
-// places is how many ops can be under way at once.
-const places = 256
-
-// set is a set of places.
-type set [places / 64]uint64
-
-func (s set) has(place int) bool { return s[place/64]&(1<<(place%64)) != 0 }
-
-func (s set) with(place int) set {
-	s[place/64] |= 1 << (place % 64)
-	return s
-}
-
-func (s set) without(place int) set {
-	s[place/64] &^= 1 << (place % 64)
-	return s
-}
-
-func (s set) and(other set) set {
-	for i := range s {
-		s[i] &= other[i]
-	}
-	return s
-}
-
-func (s set) within(other set) bool { return s.and(other) == s }
