@@ -27,6 +27,10 @@ func (m *model) effect(r register, o *op) []register {
 	switch {
 	case m.relaxed == "G5" && o.kind == toStep && oneOf(code, "", "STEP_CONFLICT") && oneOf(o.code, "", "STEP_CONFLICT"):
 		return []register{r, recorded(r, o)}
+	case m.relaxed == "G5" && o.kind == toFail && code == "" && o.code == "":
+		twice := after
+		twice.count++
+		return []register{after, twice}
 	case m.relaxed == "G2" && o.code == "STALE_TOKEN" && code == "": // it was refused as stale, and done
 		return []register{after}
 	}

@@ -76,7 +76,7 @@ func TestATicketIsARegister(t *testing.T) {
 			w.step("host-b", b, "intel", examined, `{"a":2}`)
 		}, broken: "G5"},
 		"a repeat counts":     {without: "replay", play: func(w *world) { whole(w, "t1") }, broken: "G5"},
-		"a failure twice":     {without: "counted once", play: func(w *world) { whole(w, "t1") }, broken: "G4", says: "fail of vuln"},
+		"a failure twice":     {without: "counted once", play: func(w *world) { whole(w, "t1") }, broken: "G5", says: "fail of vuln"},
 		"the second words":    {without: "the first words stand", play: func(w *world) { whole(w, "t1") }, broken: "G4", says: "notify"},
 		"a step that is gone": {without: "recorded", play: func(w *world) { whole(w, "t1") }, broken: "G4"},
 	})

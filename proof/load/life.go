@@ -18,9 +18,9 @@ func (w *worker) live() {
 			w.work(w.told())
 		case n < 80:
 			w.look(w.known())
-		case n < 86:
+		case n < 87:
 			w.haunt()
-		case n < 92:
+		case n < 91:
 			w.breakLock()
 		default:
 			if n := w.known(); w.reopen(n) {

@@ -25,20 +25,20 @@ func (w *worker) look(n name) {
 
 // The calls of operators.
 
-// breakLock fences off whoever holds one of the shared assets, or ends a claim of this host's: one that there is, or one that has ended
-// meanwhile, for the list that he reads is old.
+// breakLock fences off whoever holds one of the shared assets, or ends a claim of this host's.
 func (w *worker) breakLock() {
-	end := func(id string) { w.insist(http.MethodDelete, "/v1/claims/"+id+"?force=true", nil, 0) }
-	switch n := w.rand.IntN(10); {
-	case n < 4:
+	if w.chance(60) {
 		w.decide("/v1/locks/"+url.PathEscape(w.shared().asset)+"/break", nil)
-	case n < 8 && len(w.old) > 0:
-		end(w.old[w.rand.IntN(len(w.old))].ID)
-	default:
-		if r := w.call(context.Background(), http.MethodGet, "/v1/claims", nil, 0); len(r.Claims) > 0 {
-			end(r.Claims[w.rand.IntN(len(r.Claims))].ID)
-		}
+		return
 	}
+	if r := w.call(context.Background(), http.MethodGet, "/v1/claims", nil, 0); len(r.Claims) > 0 {
+		w.force(r.Claims[w.rand.IntN(len(r.Claims))].ID)
+	}
+}
+
+// force ends a claim, whoever has it.
+func (w *worker) force(claim string) {
+	w.insist(http.MethodDelete, "/v1/claims/"+claim+"?force=true", nil, 0)
 }
 
 // reopen begins a new run of a ticket, and reports whether there is one to work on: also the first, if Redis has lost the ticket.
