@@ -18,6 +18,7 @@ func (w *worker) attend(h *held) (stop func()) {
 		defer close(ended)
 		for ctx.Err() == nil {
 			r := w.watcher.call(ctx, http.MethodGet, "/v1/claims/"+h.ID+"?wait="+w.ttl.String(), nil, w.ttl)
+			w.away.Store(r.status == 0)
 			switch {
 			case r.Claim != nil && r.Claim.Status != "held", r.status == http.StatusNotFound, r.status == http.StatusConflict:
 				return
@@ -32,5 +33,12 @@ func (w *worker) attend(h *held) (stop func()) {
 	return func() {
 		cancel()
 		<-ended
+		w.away.Store(false)
+	}
+}
+
+// sit waits while the daemon is away, mostly until it is there again: whoever holds a claim is told then whether he has it still.
+func (w *worker) sit() {
+	for w.away.Load() && w.chance(98) && w.pause(100*time.Millisecond, 300*time.Millisecond) {
 	}
 }

@@ -50,6 +50,7 @@ func (w *worker) work(n name) {
 		if !w.pause(20*time.Millisecond, 400*time.Millisecond) {
 			break
 		}
+		w.sit()
 		if !w.act(h) {
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/picketd/picket/proof/history"
@@ -15,7 +16,7 @@ import (
 
 // What the workers are about. A name of an asset has a number.
 const (
-	sharedAssets = 3                // how many there are of shared-N
+	sharedAssets = 2                // how many there are of shared-N
 	sharedFor    = 10 * time.Second // how long a task of a shared asset is worked on, besides one other
 	toldFor      = 2 * time.Second  // after which there is another of told-N
 	toldAssets   = 3                // how many of told-N are worked on: few, so that many want each
@@ -33,7 +34,8 @@ type job struct {
 type worker struct {
 	*caller
 	job
-	watcher *caller // of the claim that is held
+	watcher *caller     // of the claim that is held
+	away    atomic.Bool // the watcher's last call had no answer
 	rand    *rand.Rand
 	old     []held       // claims that ended without being released, or were lost: some are written under all the same
 	met     []name       // the last tickets
@@ -76,7 +78,7 @@ func (w *worker) slot(long time.Duration) int64 { return (history.Now() - w.epoc
 // shared is a ticket of a shared asset, on which others work meanwhile: most on the same ticket, some on another one of the asset.
 func (w *worker) shared() name {
 	line := "t"
-	if w.chance(30) {
+	if w.chance(40) {
 		line = "u"
 	}
 	return w.meet(w.current(fmt.Sprint("shared-", w.rand.IntN(sharedAssets)), line))
@@ -123,7 +125,7 @@ func (w *worker) passed(n name) {
 // request is the body of a claim, and how long it waits for the asset. What lives as long as a process always has a max_hold, so that a
 // claim whose answer was lost, or which was forgotten, does not stand until the end.
 func (w *worker) request(n name) ([]byte, time.Duration) {
-	wait := []time.Duration{0, w.ttl / 2, w.ttl, 2 * w.ttl}[w.rand.IntN(4)]
+	wait := []time.Duration{0, w.ttl, 2 * w.ttl, 2 * w.ttl}[w.rand.IntN(4)]
 	b := map[string]any{"asset": n.asset, "task": n.task, "request": fmt.Sprint("r", w.rand.Uint64())}
 	if wait > 0 {
 		b["wait"] = wait.String()

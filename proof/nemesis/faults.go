@@ -48,9 +48,10 @@ var Faults = []Fault{
 
 	{Name: "host is cut off", Least: 200 * ms, Most: 14 * s, Weight: 3, act: cutOff},
 	{Name: "requests are cut", Least: 200 * ms, Most: 12 * s, Weight: 2, act: cutRequests},
+	{Name: "requests are held up", Least: 3200 * ms, Most: 6 * s, Weight: 4, act: cutRequests}, // and come when the locks have run out
 	{Name: "replies are cut", Least: 200 * ms, Most: 12 * s, Weight: 3, act: cutReplies},
 	{Name: "replies are lost", Least: 100 * ms, Most: 1500 * ms, Weight: 4, act: loseReplies},
-	{Name: "replies are lost again and again", Least: 3 * s, Most: 12 * s, Weight: 3, act: loseRepliesAgain},
+	{Name: "replies are lost again and again", Least: 3 * s, Most: 12 * s, Weight: 4, act: loseRepliesAgain},
 	{Name: "replica is cut off", Topologies: replicated, Least: 500 * ms, Most: 8 * s, act: cutReplica},
 	{Name: "host is cut off from receivers", Least: 1 * s, Most: 10 * s, act: cutFromReceivers},
 	{Name: "replies of receivers are cut", Least: 1 * s, Most: 10 * s, act: cutRepliesOfReceivers},
