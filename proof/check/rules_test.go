@@ -188,6 +188,9 @@ func TestTheLockOfTheDeadIsFreed(t *testing.T) {
 	away := func(w *world) { w.fault("redis is killed", "redis-1", false, false, func() { w.pass(time.Second) }) }
 	since := func(long time.Duration) func(*world) { return func(w *world) { away(w); w.pass(long) } }
 	later := func(w *world) { w.pass(2 * time.Second); away(w) }
+	starves := func(host string) func(*world) {
+		return func(w *world) { w.audit(host, dict{"EVENT": "lost", "ASSET": "db", "TOKEN": 6, "REASON": "expired"}) }
+	}
 	dump := func(w *world) { w.pass(2 * time.Second); w.fault("older dump", "", true, false, func() {}) }
 	judge(t, map[string]spoilt{
 		"it runs out":             {play: lost("process_exit", none, none, 2*time.Second), broken: "G7", says: "had ended for 2"},
@@ -196,6 +199,8 @@ func TestTheLockOfTheDeadIsFreed(t *testing.T) {
 		"while Redis is away":     {play: lost("process_exit", none, away, 2*time.Second)},
 		"just after it was away":  {play: lost("process_exit", since(4*time.Second), none, 2*time.Second)},
 		"long after it was away":  {play: lost("process_exit", since(6*time.Second), none, 2*time.Second), broken: "G7"},
+		"its daemon has no turn":  {play: lost("process_exit", none, starves("host-a"), 2*time.Second)},
+		"another has no turn":     {play: lost("process_exit", none, starves("host-c"), 2*time.Second), broken: "G7"},
 		"long before it is away":  {play: lost("process_exit", none, later, time.Second), broken: "G7"},
 		"an older dump has it":    {play: lost("process_exit", none, dump, time.Second)},
 	})
