@@ -17,8 +17,8 @@ var acts = []struct {
 	share int
 	do    func(*worker, *held) bool
 }{
-	{52, (*worker).advance},
-	{9, (*worker).fail},
+	{49, (*worker).advance},
+	{12, (*worker).fail},
 	{8, (*worker).heartbeat},
 	{5, (*worker).watch},
 	{6, (*worker).repeat},
@@ -119,6 +119,7 @@ func (w *worker) notify(h *held) bool {
 	return w.write(h, "notification", body(b))
 }
 
+// fail reports that a step failed, up to three times in a row.
 func (w *worker) fail(h *held) bool {
 	step := []string{"online", "vuln", "assess"}[w.rand.IntN(3)]
 	if len(h.next) > 0 && w.chance(80) {
@@ -127,6 +128,11 @@ func (w *worker) fail(h *held) bool {
 	b := map[string]any{"step": step, "error": "the scanner broke"}
 	if w.chance(8) || h.state == "NOTIFYING" && w.chance(40) { // which nothing but the receivers may end
 		b["final"] = true
+	}
+	for range w.rand.IntN(3) {
+		if !w.write(h, "failures", body(b)) {
+			return false
+		}
 	}
 	return w.write(h, "failures", body(b))
 }

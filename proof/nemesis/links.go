@@ -101,7 +101,7 @@ func loseRepliesAgain(ctx context.Context, j job) error {
 	return j.strike(ctx, blow{target: p.target(), begin: func(ctx context.Context) error {
 		for end := time.Now().Add(j.Long); time.Until(end) > 0 && ctx.Err() == nil; pause(ctx, 600*time.Millisecond) {
 			heal := j.stage.Cut(p.node, p.host)
-			pause(ctx, 300*time.Millisecond)
+			pause(ctx, 400*time.Millisecond)
 			j.hangUp(ctx, p.node)
 			heal()
 		}
