@@ -26,7 +26,7 @@ var claims = []Mutation{
 	{
 		Name: "claims are taken up unasked", Guarantee: "G1", File: "engine/restore.go",
 		Old: "\tcase !extended:\n",
-		New: "\tcase !extended && r.Watched && c.process == nil:\n",
+		New: "\tcase !extended && (c.process != nil || !r.Watched):\n\t\tc.renewing = true\n\t\te.dog.follow(c)\n\tcase !extended:\n",
 		Why: "after a restart a claim is held again although another has the lock by then", Profiles: []string{"kept"},
 	},
 	{
