@@ -117,12 +117,12 @@ func (o *one) make(ctx context.Context) (setup history.Setup, err error) {
 	if err != nil {
 		return setup, err
 	}
-	if err := nemesis.Run(ctx, log.As("nemesis"), s, l, receivers, nemesis.Plan(o.seed, o.topology, o.profile, o.long)); err != nil {
-		return setup, err
-	}
-	settling, cancel := context.WithTimeout(ctx, settleTime)
-	defer cancel()
-	return setup, l.Settle(settling)
+	plan := nemesis.Plan(o.seed, o.topology, o.profile, o.long)
+	return setup, nemesis.Run(ctx, log.As("nemesis"), s, l, receivers, plan, func() error {
+		settling, cancel := context.WithTimeout(ctx, settleTime)
+		defer cancel()
+		return l.Settle(settling)
+	})
 }
 
 // waitReplicas is for how many replicas a grant waits: a set-up that fails over keeps what it confirmed only so.

@@ -16,16 +16,19 @@ import (
 )
 
 // Run carries out a plan, and writes the beginning and the end of each fault. A step that finds all its targets in the hands of other
-// faults is left out. When it returns, all faults are over: also when ctx ends early. An error is one of the proof, not of Picket.
-func Run(ctx context.Context, log *history.Log, s *stage.Stage, l *load.Load, r *load.Receivers, plan []Step) error {
+// faults is left out. All faults are over, also when ctx ends early, before settle is called; until that returns failovers that no plan made
+// are written down. An error is one of the proof, not of Picket.
+func Run(
+	ctx context.Context, log *history.Log, s *stage.Stage, l *load.Load, r *load.Receivers, plan []Step, settle func() error,
+) error {
 	f := &field{log: log.As("nemesis"), stage: s, load: l, receivers: r, taken: map[string]bool{}}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	watching, enough := context.WithCancel(ctx)
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		f.watchMasters(ctx)
+		f.watchMasters(watching)
 	}()
+	defer func() { enough(); <-watched }()
 
 	errs, begin := make([]error, len(plan)), time.Now()
 	var acting sync.WaitGroup
@@ -41,11 +44,12 @@ func Run(ctx context.Context, log *history.Log, s *stage.Stage, l *load.Load, r 
 		})
 	}
 	acting.Wait()
-	cancel()
-	<-watched
-	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), mending)
+	mend, cancel := context.WithTimeout(context.WithoutCancel(ctx), mending)
 	defer cancel()
-	return errors.Join(append(errs, f.alive(), s.Mend(ctx))...)
+	if err := errors.Join(append(errs, f.alive(), s.Mend(mend))...); err != nil {
+		return err
+	}
+	return settle()
 }
 
 // named is the fault of that name.
