@@ -32,6 +32,7 @@ var rules = []struct {
 	{[]string{"G10"}, (*checker).heirs},
 	{[]string{"G11"}, (*checker).problems},
 	{[]string{"G2", "G3", "G4", "G5", "G12"}, (*checker).recorded},
+	{[]string{"G2"}, (*checker).fenced},
 	{[]string{"G12"}, (*checker).numbers},
 	{[]string{"G12"}, (*checker).audit},
 }
