@@ -135,7 +135,7 @@ func (s *sweep) explore(goesOn func(position) bool) {
 		if p = s.told(p); !seen[p] {
 			seen[p] = true
 			todo = append(todo, p)
-			s.note(p)
+			s.remember(p.register, p.done)
 		}
 	}
 	for _, p := range s.now {
@@ -173,18 +173,9 @@ func (s *sweep) explore(goesOn func(position) bool) {
 	}
 }
 
-// note remembers what the register is in a position, and what it may be for a moment behind it.
-func (s *sweep) note(p position) {
-	if s.losing > 0 {
-		for _, r := range s.moved(s.all[p.register]) {
-			s.remember(s.number(r), p.done)
-		}
-	}
-}
-
-// remember adds to the past, unless it is known of orders that have less.
+// remember adds to the past, if that is still needed, unless it is known of orders that have less.
 func (s *sweep) remember(register int, done set) {
-	if !slices.ContainsFunc(s.been[register], func(was set) bool { return was.within(done) }) {
+	if s.losing > 0 && !slices.ContainsFunc(s.been[register], func(was set) bool { return was.within(done) }) {
 		s.been[register] = append(s.been[register], done)
 		s.past = append(s.past, position{register, done})
 	}
