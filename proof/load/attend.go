@@ -14,10 +14,11 @@ import (
 func (w *worker) attend(h *held) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
+	wait := w.ttl / 4 // short, for how long a claim is trusted counts from when the call was sent
 	go func() {
 		defer close(ended)
 		for ctx.Err() == nil {
-			r := w.watcher.call(ctx, http.MethodGet, "/v1/claims/"+h.ID+"?wait="+w.ttl.String(), nil, w.ttl)
+			r := w.watcher.call(ctx, http.MethodGet, "/v1/claims/"+h.ID+"?wait="+wait.String(), nil, wait)
 			w.away.Store(r.status == 0)
 			switch {
 			case r.Claim != nil && r.Claim.Status != "held", r.status == http.StatusNotFound, r.status == http.StatusConflict:
