@@ -180,7 +180,7 @@ func (w *worker) release(h *held) bool {
 	case r.status != http.StatusNoContent:
 	case n < 20:
 		w.insist(http.MethodDelete, "/v1/claims/"+h.ID, nil, 0)
-	case n < 45: // by an operator, too, whose list is old: others have the asset and wait for it by then
+	case n < 60: // by an operator, too, whose list is old: others have the asset and wait for it by then
 		w.pause(w.ttl/30, w.ttl/3)
 		w.force(h.ID)
 	}

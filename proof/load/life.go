@@ -12,7 +12,7 @@ import (
 func (w *worker) live() {
 	for w.pause(50*time.Millisecond, 600*time.Millisecond) {
 		switch n := w.rand.IntN(100); {
-		case n < 42:
+		case n < 48:
 			w.work(w.shared())
 		case n < 76:
 			w.work(w.told())
