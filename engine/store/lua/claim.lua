@@ -7,10 +7,10 @@
 local NUMBER = tonumber(ARGV[11])
 local WRITE = NONCE .. '/' .. ARGV[11]
 
--- applied: is this a copy of a write that was applied, and whose answer was lost? It counts, whoever has the asset now. before is the last
--- write of the claims before the newest one.
+-- applied: is this a copy of a write that was applied, and whose answer was lost? It counts, whoever has the asset now. before are the
+-- last writes of some claims before the newest one.
 local function applied(last, before)
-  return last == WRITE or before == WRITE
+  return last == WRITE or names(before, WRITE)
 end
 
 -- passed: has this claim written something newer since? Then this is a copy of a call that has ended, and comes late.

@@ -17,7 +17,7 @@ if g[2] == NONCE then
   redis.call('PEXPIRE', GRANT, LIFE) -- for the replicas
   return answer(OK, redis.call('HGETALL', TICKET), came(g[1], 'claimed'), tonumber(g[1]))
 end
-local t = redis.call('HMGET', TICKET, 'state', 'flow', 'updated_at', 'revision', 'last_write')
+local t = redis.call('HMGET', TICKET, 'state', 'flow', 'updated_at', 'revision', 'last_write', 'write_before')
 local state = t[1]
 if state and t[2] ~= FLOW then
   return answer(MISMATCH)
@@ -65,8 +65,12 @@ end
 if state then
   revision = append(LOG, revision, 'claimed', from, state, token, '', '', HOST, AGENT)
   put('token', token, 'revision', revision, 'updated_at', NOW)
-  if t[5] then
-    put('write_before', t[5])
+  if t[5] and not names(t[6], t[5]) then
+    local writes = {}
+    for write in string.gmatch(listed(t[6], t[5]), '%S+') do
+      writes[#writes + 1] = write
+    end
+    put('write_before', table.concat(writes, ' ', math.max(#writes - 7, 1)))
   end
 else
   redis.call('DEL', LOG, REFUSED)
