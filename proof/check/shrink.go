@@ -6,12 +6,16 @@ package check
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/picketd/picket/proof/history"
 )
 
-// most is how often a history is tried with less.
-const most = 300
+// A history is tried with less so often at most, and for so long.
+const (
+	most    = 300
+	longest = time.Minute
+)
 
 // Shrink leaves out of a history what a violation does not need: the records that are left break the same guarantee on the same ticket.
 // The faults stay as long as possible, because they may excuse it.
@@ -72,7 +76,7 @@ func (s *story) parts(kept []int) (all [][]int) {
 
 // fewer leaves out parts, as long as what is left shows the same: half of them, a quarter, and so on down to one by one.
 func fewer(kept []int, parts [][]int, still func([]int) bool) []int {
-	tries := 0
+	tries, until := 0, time.Now().Add(longest)
 	for size := max(len(parts)/2, 1); ; size /= 2 {
 		var left [][]int
 		for some := range slices.Chunk(parts, size) {
@@ -83,7 +87,7 @@ func fewer(kept []int, parts [][]int, still func([]int) bool) []int {
 				}
 			}
 			rest := slices.DeleteFunc(slices.Clone(kept), func(n int) bool { return gone[n] })
-			if tries++; tries <= most && still(rest) {
+			if tries++; tries <= most && time.Now().Before(until) && still(rest) {
 				kept = rest
 			} else {
 				left = append(left, some...)
