@@ -92,5 +92,6 @@ func (c *checker) count() {
 	for _, f := range c.faults {
 		n["fault "+f.name]++
 	}
+	n["calls that no daemon took"] = c.unsent
 	n["audit records"], n["grants"], n["sendings"] = len(c.audits), len(c.grants), len(c.sendings)
 }

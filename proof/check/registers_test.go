@@ -109,6 +109,13 @@ func TestACallWithoutAnAnswerMayHappenUntilTheEndOrNever(t *testing.T) {
 			w.step("host-a", a, "online", online, `{}`)
 		}},
 		"not asked": {play: func(w *world) { a := w.claim("host-a", "web", "t1"); record(w, a); w.see("host-b", "web/t1") }, broken: "G4"},
+		"asked of nobody": {play: func(w *world) {
+			a := w.claim("host-a", "web", "t1")
+			w.lost("host-a", a, "online", online)
+			w.last().Error = `Post "http://picket/v1/claims": dial unix picketd.sock: connect: connection refused`
+			record(w, a)
+			w.see("host-b", "web/t1")
+		}, broken: "G4"},
 		"undone": {play: func(w *world) {
 			a := w.claim("host-a", "web", "t1")
 			w.lost("host-a", a, "online", online)

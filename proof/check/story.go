@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/picketd/picket/proof/history"
@@ -54,6 +55,7 @@ type call struct {
 	claimID string
 	waits   bool // it may be answered with what became of the ticket later
 	force   bool
+	unsent  bool // there was no daemon to take it
 	in      request
 	out     response
 }
@@ -123,6 +125,7 @@ type story struct {
 	audits    []auditRecord
 	processes []process
 	twice     []int // records whose ID another has
+	unsent    int   // how many calls no daemon took: they are left out
 	end       int64
 }
 
@@ -157,6 +160,9 @@ func read(records []history.Record) *story {
 			s.processes = append(s.processes, process{*r.Process, n, r.At, r.By})
 		}
 	}
+	all := len(s.calls)
+	s.calls = slices.DeleteFunc(s.calls, func(c *call) bool { return c.unsent })
+	s.unsent = all - len(s.calls)
 	s.link()
 	return s
 }
@@ -227,6 +233,7 @@ func canonical(asset string) string {
 func (c *call) answered(n int, r history.Record) {
 	c.m = n
 	if c.status = r.Answer.Status; c.status == 0 {
+		c.unsent = strings.Contains(r.Answer.Error, ": dial unix ")
 		return
 	}
 	c.came = r.At
