@@ -68,7 +68,7 @@ test: ## Install what the tests need, lint, and run all tests, with the race det
 .PHONY: test-race test-packages test-plain
 test-race: # the slowest packages first; lint has all of vet, and go test a part
 	CGO_ENABLED=1 .ci/test "./daemon ./daemon/cmd/picket ./engine $$(go list ./... | grep -v -e /proof -e '^github.com/picketd/picket$$' | tr '\n' ' ')" \
-		-race -vet=off -shuffle=on -p 4 -parallel 4 -timeout 20m $(TESTFLAGS)
+		-race -vet=off -shuffle=on -p 3 -parallel 4 -timeout 20m $(TESTFLAGS)
 test-packages:
 	packaging/systemd-test/run
 test-plain:

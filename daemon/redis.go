@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,7 +54,8 @@ func (r RedisConfig) client(longer time.Duration) (redis.UniversalClient, error)
 		return nil, err
 	}
 	o := redis.UniversalOptions{
-		Addrs: r.Addrs, MasterName: r.Master, DB: r.DB,
+		Addrs:      slices.Clone(r.Addrs), // a Cluster's client appends to them
+		MasterName: r.Master, DB: r.DB,
 		Username: user.username, Password: user.password, TLSConfig: secure,
 		SentinelUsername: sentinel.username, SentinelPassword: sentinel.password,
 

@@ -130,7 +130,9 @@ func (s *shared) fleet(t *testing.T) *fleet {
 func (s *shared) apart(t *testing.T) (own redis.UniversalClient) {
 	switch c := s.Client.(type) {
 	case *redis.ClusterClient:
-		own = redis.NewClusterClient(c.Options())
+		o := *c.Options()
+		o.Addrs = slices.Clone(o.Addrs) // each client appends to its own
+		own = redis.NewClusterClient(&o)
 	case *redis.Client:
 		own = redis.NewClient(c.Options())
 	}
