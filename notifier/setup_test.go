@@ -246,9 +246,7 @@ func (w *world) shutWith(ref outbox.Ref, want map[string]outbox.Status) {
 	if parked == (in.Origin == outbox.Closed) || parked != kept || !maps.Equal(got, want) {
 		w.t.Errorf("the intent is %s with %v, want %v, its content is there: %v", in.Origin, got, want, kept)
 	}
-	if n := w.store.Stats().Ready; n > 0 {
-		w.t.Errorf("%d are ready", n)
-	}
+	eventually(w.t, "nothing is ready", func() bool { return w.store.Stats().Ready == 0 })
 	if due, next, err := w.store.Due(time.Now().Add(1000*time.Hour), 10); err != nil || len(due) > 0 || !next.IsZero() {
 		w.t.Errorf("still due: %v, %v, %v", due, next, err)
 	}
