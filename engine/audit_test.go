@@ -25,11 +25,16 @@ func (l *auditLog) add(a audit.Event) {
 	l.got = append(l.got, a)
 }
 
-// moves are the records as "kind from to".
-func (l *auditLog) moves() (moves []string) {
+// all are the records until now.
+func (l *auditLog) all() []audit.Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, a := range l.got {
+	return slices.Clone(l.got)
+}
+
+// moves are the records as "kind from to".
+func (l *auditLog) moves() (moves []string) {
+	for _, a := range l.all() {
 		moves = append(moves, fmt.Sprintf("%s %s %s", a.Kind, a.From, a.To))
 	}
 	return moves

@@ -226,14 +226,21 @@ func (l *load) asset(t *testing.T, ctx context.Context, e *Engine, asset, task s
 	l.mu.Lock()
 	l.grants[k.Ticket.Asset] = append(l.grants[k.Ticket.Asset], grantOf{k.Token, time.Now()})
 	l.mu.Unlock()
-	if !l.steps(t, e, k) {
-		_ = e.Release(context.WithoutCancel(ctx), k.ID, agent)
+	if !l.steps(t, e, k) || untilAnswered(func() error { _, err := e.Finish(context.WithoutCancel(ctx), k.ID, agent, ""); return err }) != nil {
+		_ = untilAnswered(func() error { return e.Release(context.WithoutCancel(ctx), k.ID, agent) })
 		return
 	}
-	if _, err := e.Finish(context.WithoutCancel(ctx), k.ID, agent, ""); err == nil {
-		l.mu.Lock()
-		l.done++
-		l.mu.Unlock()
+	l.mu.Lock()
+	l.done++
+	l.mu.Unlock()
+}
+
+// untilAnswered makes a call again while Redis is away.
+func untilAnswered(do func() error) error {
+	for {
+		if err := do(); !errors.Is(err, store.ErrUnavailable) {
+			return err
+		}
 	}
 }
 
@@ -325,7 +332,7 @@ func (l *load) check(t *testing.T, hosts []*Engine, waited bool) {
 	for i := range 8 {
 		eventually(t, "every asset can be claimed within the TTL", func() bool {
 			r, err := hosts[0].Claim(t.Context(), waitFor(fmt.Sprintf("load-%d", i), "at the end"))
-			return err == nil && hosts[0].Release(t.Context(), r.Claim.ID, agent) == nil
+			return err == nil && untilAnswered(func() error { return hosts[0].Release(t.Context(), r.Claim.ID, agent) }) == nil
 		})
 	}
 	if !waited {

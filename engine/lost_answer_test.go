@@ -137,7 +137,7 @@ func takenBeforeTheAnswer(t *testing.T, s *shared) {
 			t.Errorf("%s: it is %d times in the history, and refused: %v", asset, n, refused)
 		}
 		written := 0
-		for _, one := range told.got {
+		for _, one := range told.all() {
 			if one.Asset == string(c.Ticket.Asset) && string(one.Kind) == event {
 				written++
 			}
