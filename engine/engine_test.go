@@ -107,6 +107,7 @@ func clientFor(slow time.Duration, addrs ...string) redis.UniversalClient {
 }
 
 func connect(slow time.Duration, o *redis.UniversalOptions) redis.UniversalClient {
+	o.Addrs = slices.Clone(o.Addrs) // each client of a Cluster appends to its own
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = slow, slow, slow
 	c := redis.NewUniversalClient(o)
 	if cluster, ok := c.(*redis.ClusterClient); ok {
@@ -131,7 +132,7 @@ func (s *shared) apart(t *testing.T) (own redis.UniversalClient) {
 	switch c := s.Client.(type) {
 	case *redis.ClusterClient:
 		o := *c.Options()
-		o.Addrs = slices.Clone(o.Addrs) // each client appends to its own
+		o.Addrs = slices.Clone(o.Addrs)
 		own = redis.NewClusterClient(&o)
 	case *redis.Client:
 		own = redis.NewClient(c.Options())
