@@ -40,6 +40,14 @@ func (l *auditLog) moves() (moves []string) {
 	return moves
 }
 
+// neverLost is that no claim was told as lost.
+func (l *auditLog) neverLost(t *testing.T) {
+	t.Helper()
+	if slices.ContainsFunc(l.all(), func(a audit.Event) bool { return a.Kind == audit.Lost }) {
+		t.Errorf("the audit says that it was lost: %q", l.moves())
+	}
+}
+
 func TestAClaimThatEndedByItselfIsToldOfByTheNext(t *testing.T) { everywhere(t, auditOfTheClaimBefore) }
 
 func TestEachOutcomeIsToldOnce(t *testing.T) { everywhere(t, auditOfOutcomes) }

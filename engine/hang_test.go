@@ -83,17 +83,19 @@ func assetsOn(cluster *redistest.Cluster, e *Engine, n int, masters ...*redistes
 	return assets
 }
 
+// hostOver is a hurried host with a client of its own.
+func hostOver(t *testing.T, cluster *redistest.Cluster, name string) *Engine {
+	over := clientFor(2*time.Second, cluster.Addrs()...)
+	t.Cleanup(func() { _ = over.Close() })
+	return (&fleet{t, over, "picket"}).hurried(name)
+}
+
 // TestG9_F32_ANodeThatHangsDelaysOnlyItsOwnNotifications: those on the others are accepted, and delivered by their owner, and by another
 // host when the owner is gone. What was accepted on the node that hangs follows when that goes on.
 func TestG9_F32_ANodeThatHangsDelaysOnlyItsOwnNotifications(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartCluster(t, "--cluster-node-timeout", "300000")
-	host := func(name string) *Engine {
-		over := clientFor(2*time.Second, cluster.Addrs()...)
-		t.Cleanup(func() { _ = over.Close() })
-		return (&fleet{t, over, "picket"}).hurried(name)
-	}
-	a, b := host("host-a"), host("host-b")
+	a, b := hostOver(t, cluster, "host-a"), hostOver(t, cluster, "host-b")
 	signs := slices.Index(cluster.Servers, cluster.Server(a.store.Keys.Signs())) // while that one hangs, nobody is taken over from
 	hangs, others := cluster.Servers[(signs+1)%3], []*redistest.Server{cluster.Servers[signs], cluster.Servers[(signs+2)%3]}
 	there := assetsOn(cluster, a, 1, hangs)[0]
@@ -131,12 +133,7 @@ func TestG9_F32_ANodeThatHangsDelaysOnlyItsOwnNotifications(t *testing.T) {
 func TestG9_F32_WhileTheNodeOfTheSignsHangsNobodyTakesOver(t *testing.T) {
 	t.Parallel()
 	cluster := redistest.StartCluster(t, "--cluster-node-timeout", "300000")
-	host := func(name string) *Engine {
-		over := clientFor(2*time.Second, cluster.Addrs()...)
-		t.Cleanup(func() { _ = over.Close() })
-		return (&fleet{t, over, "picket"}).hurried(name)
-	}
-	a, b := host("host-a"), host("host-b")
+	a, b := hostOver(t, cluster, "host-a"), hostOver(t, cluster, "host-b")
 	signs := cluster.Server(a.store.Keys.Signs())
 	others := slices.DeleteFunc(slices.Clone(cluster.Servers), func(s *redistest.Server) bool { return s == signs })
 	asset := assetsOn(cluster, a, 1, others...)[0]
