@@ -24,7 +24,7 @@ var claims = []Mutation{
 		Why: "a release that comes late, or twice, frees the lock of who holds the asset now", Profiles: []string{"kept"},
 	},
 	{
-		Name: "claims are taken up unasked", Guarantee: "G1", File: "engine/restore.go",
+		Name: "claims are taken up unasked", Guarantee: "G8", File: "engine/restore.go",
 		Old: "\tcase !extended:\n",
 		New: "\tcase !extended && (c.process != nil || !r.Watched):\n\t\tc.renewing = true\n\t\te.dog.follow(c)\n\tcase !extended:\n",
 		Why: "after a restart a claim is held again although another has the lock by then", Profiles: []string{"kept"},
