@@ -63,12 +63,13 @@ test: ## Install what the tests need, lint, and run all tests, with the race det
 	$(MAKE) --no-print-directory test-plain
 	@if [[ -s .cache/flaky ]]; then echo "FLAKY: these failed once and passed alone. Each is a fault to be mended:"; cat .cache/flaky; fi
 
-# The parts of test. The packages on a real system wait more than they compute, so they are tested beside what has time-outs; what computes
-# is not.
+# The parts of test. What has time-outs is not tested beside what computes: all is compiled first, what is left of that (linking) gives way to
+# tests, and two packages run at a time, of which one waits more than it computes, as the packages on a real system do beside them.
 .PHONY: test-race test-packages test-plain
 test-race: # the slowest packages first; lint has all of vet, and go test a part
-	CGO_ENABLED=1 .ci/test "./daemon ./daemon/cmd/picket ./engine $$(go list ./... | grep -v -e /proof -e '^github.com/picketd/picket$$' | tr '\n' ' ')" \
-		-race -vet=off -shuffle=on -p 3 -parallel 4 -timeout 20m $(TESTFLAGS)
+	CGO_ENABLED=1 nice go list -race -test -export ./... >/dev/null
+	CGO_ENABLED=1 .ci/test "./engine ./daemon ./daemon/cmd/picket $$(go list ./... | grep -v -e /proof -e '^github.com/picketd/picket$$' | tr '\n' ' ')" \
+		-race -toolexec 'nice -n 19' -vet=off -shuffle=on -p 2 -parallel 4 -timeout 20m $(TESTFLAGS)
 test-packages:
 	packaging/systemd-test/run
 test-plain:

@@ -64,7 +64,7 @@ func TestG1_ClaimsOutliveTheDaemon(t *testing.T) {
 			agents := map[string]*agentProcess{}
 			claims := map[string]client.Claim{}
 			for asset, ask := range map[string]client.ClaimRequest{
-				"lives": {}, "ended": {}, "beats": {Heartbeat: "3s"}, "capped": {MaxHold: "1s"}, "within": {MaxHold: "1h"},
+				"lives": {}, "ended": {}, "beats": {Heartbeat: "8s"}, "capped": {MaxHold: "1s"}, "within": {MaxHold: "1h"},
 			} {
 				ask.Asset, ask.Task = asset, theTask
 				agents[asset] = newAgent(t, a)
@@ -87,7 +87,7 @@ func TestG1_ClaimsOutliveTheDaemon(t *testing.T) {
 				waiter.tell(t, order{Claim: &ask})
 				next <- waiter.says(t)
 			}()
-			time.Sleep(3500 * time.Millisecond) // longer than the heartbeat: it is not the agent's silence; and than max_hold
+			time.Sleep(8500 * time.Millisecond) // longer than the heartbeat: it is not the agent's silence; and than max_hold
 			a.start(t, "")
 
 			for _, asset := range []string{"beats", "lives", "within"} {

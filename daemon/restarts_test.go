@@ -31,7 +31,7 @@ func TestG8_RestartsWhileAllHangs(t *testing.T) {
 	r.answers(func(string, int) int { <-release; return http.StatusOK })
 	defer close(release)
 	m := newManager(t, "unix://"+server.SocketPath())
-	m.configure(t, fmt.Sprintf("[[channel]]\nname = \"ops\"\ntype = \"webhook\"\nurl = %q\ntimeout = \"1m\"\n", r.URL+"/ops"))
+	m.configure(t, fmt.Sprintf("[[channel]]\nname = \"ops\"\ntype = \"webhook\"\nurl = %q\ntimeout = \"1m\"\n[lock]\nttl = \"30s\"\n", r.URL+"/ops"))
 	daemon := m.start(t)
 	m.told(t)
 	socket := filepath.Join(m.dir, "passed.sock")
@@ -116,10 +116,10 @@ func hangs(t *testing.T, socket string) {
 	}
 }
 
-// beats is an agent that promised a sign of life every 4 s, and gives one each half second.
+// beats is an agent that promised a sign of life every 8 s, and gives one each half second.
 func beats(ctx context.Context, t *testing.T, c *client.Client) {
 	defer c.CloseIdleConnections()
-	got, err := c.Claim(ctx, client.ClaimRequest{Asset: "beats", Task: theTask, Heartbeat: "4s"})
+	got, err := c.Claim(ctx, client.ClaimRequest{Asset: "beats", Task: theTask, Heartbeat: "8s"})
 	if err != nil {
 		t.Error(err)
 		return

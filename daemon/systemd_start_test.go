@@ -146,10 +146,12 @@ func TestSystemdsWatchdogHearsOfTheRenewalLoop(t *testing.T) {
 	redis := redistest.Start(t)
 	m := newManager(t, "unix://"+redis.SocketPath())
 	daemon := m.start(t, "WATCHDOG_USEC=2000000")
-	seen := 0
-	for seen < 3 {
-		if m.told(t) == "WATCHDOG=1" {
+	for ready, seen := false, 0; !ready || seen < 3; {
+		switch m.told(t) {
+		case "WATCHDOG=1":
 			seen++
+		case "READY=1":
+			ready = true
 		}
 	}
 	redis.Kill()
