@@ -225,8 +225,7 @@ func (e *Engine) take(ctx context.Context, c *claim) (store.Ticket, bool, error)
 func (e *Engine) abandon(c *claim, why string) {
 	ctx, cancel := context.WithTimeout(e.life, store.CallTimeout)
 	defer cancel()
-	err := e.store.Release(ctx, c.ticket, c.writer(), why)
-	if err != nil {
+	if _, err := e.store.Release(ctx, c.ticket, c.writer(), why); err != nil {
 		e.log.Warn("cannot release a claim that was not answered; its lock runs out by itself", "ticket", c.ticket.String(), "why", why, "error", err)
 	}
 }

@@ -53,12 +53,11 @@ type claim struct {
 	renewing bool
 	hurried  bool // another renewal is due when the one under way is over
 	calls    int  // of the agent that are under way: it is not silent meanwhile
-	ending   bool // a release or finish is under way: a lock that is gone is no loss
+	ending   int  // releases and finishes that are under way: a lock that is gone is no loss
 	finished bool // it was Finish that ended it
 	// unanswered: what became of a release or finish is not known, because it got no answer, was under way when the claim was lost, or
 	// may have come to an earlier run of the daemon.
 	unanswered bool
-	finishing  bool          // a finish was among them
 	ended      chan struct{} // closes when the status is no longer held
 }
 
@@ -156,11 +155,11 @@ func (c *claim) isFinished() bool {
 	return c.finished
 }
 
-// setFinishing notes that what ends the claim next may be a finish.
-func (c *claim) setFinishing(v bool) {
+// setFinished notes that it is a finish which ends the claim, as Redis says.
+func (c *claim) setFinished() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.finishing = v
+	c.finished = true
 }
 
 // trust is for how long a lock lets a claim be relied upon. All is on CLOCK_BOOTTIME.

@@ -22,8 +22,7 @@ func (e *Engine) conclude(c *claim, reason Reason) bool {
 		return false
 	}
 	c.status, c.reason = status, reason
-	c.finished = c.finished || status == Released && c.finishing
-	c.unanswered = status == Lost && (c.unanswered || c.ending)
+	c.unanswered = status == Lost && (c.unanswered || c.ending > 0)
 	unanswered := c.unanswered
 	if reason == ReasonSilent || reason == ReasonMaxHold {
 		c.freeAt = e.now() + e.trust.margin

@@ -124,7 +124,6 @@ func TestLastStepWithoutAnAnswer(t *testing.T) {
 	if _, err := e.write(t.Context(), own, w.AndFinish()); err != nil { // it has landed, and nobody knows
 		t.Fatal(err)
 	}
-	own.setFinishing(true)
 	e.noteUnanswered(own, store.Unavailable(errors.New("no answer")))
 	e.conclude(own, ReasonExpired)
 	if r, err := e.Step(t.Context(), k.ID, agent, assessed(`{}`)); err != nil || !r.Replayed || r.Ticket.State != store.Finished {

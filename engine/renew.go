@@ -40,7 +40,7 @@ func (e *Engine) extend(ctx context.Context, c *claim) {
 		result = "ok"
 		c.trusted = e.trust.until(sent)
 		c.renewAt = e.trust.renewal(sent)
-	case gone && !c.ending:
+	case gone && c.ending == 0:
 		result = "taken"
 	default:
 		c.renewAt = e.now() + again.Jitter(e.config.TTL/12)

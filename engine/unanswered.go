@@ -33,9 +33,9 @@ func (e *Engine) endedByCall(ctx context.Context, c *claim) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.finishing = c.finishing || by == c.nonce
+	if by == c.nonce {
+		c.setFinished()
+	}
 	return by == c.nonce || slices.ContainsFunc(events, func(ev store.Event) bool {
 		return ev.Token == c.token && (ev.Event == "released" || ev.Event == "finished")
 	}), nil
@@ -52,6 +52,10 @@ func (e *Engine) resolveEnd(ctx context.Context, c *claim) error {
 		return err
 	}
 	defer c.writes.Leave()
+	return e.resolveInTurn(ctx, c)
+}
+
+func (e *Engine) resolveInTurn(ctx context.Context, c *claim) error {
 	ended, err := e.endedByCall(ctx, c)
 	if err != nil {
 		return err
@@ -66,7 +70,7 @@ func (e *Engine) noteEnd(c *claim, ended bool) {
 	first := c.unanswered
 	c.unanswered = false
 	if first && ended {
-		c.status, c.reason, c.finished = Released, ReasonReleased, c.finishing
+		c.status, c.reason = Released, ReasonReleased
 	}
 	c.mu.Unlock()
 	if !first {

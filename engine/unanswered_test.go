@@ -191,7 +191,7 @@ func TestG5_AFinishHearsOfOneThatHadLanded(t *testing.T) {
 		if _, err := e.store.WriteClaim(t.Context(), c.ticket, by, e.store.Finish(c.flow, "done"), ""); err != nil {
 			t.Error(err)
 		}
-		c.setFinishing(true)
+		c.setFinished()
 		e.conclude(c, ReasonReleased)
 	}
 	if ticket, err := e.Finish(t.Context(), k.ID, agent, "done"); err != nil || ticket.State != store.Finished {
@@ -213,7 +213,7 @@ func TestG5_AnEndThatLandsAfterARestart(t *testing.T) {
 	}
 	stop()
 	e, _ = f.run(folder)
-	err = e.store.Release(t.Context(), c.ticket, c.writer(), "")
+	_, err = e.store.Release(t.Context(), c.ticket, c.writer(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

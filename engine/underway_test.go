@@ -6,9 +6,12 @@ package engine
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/picketd/picket/audit"
+	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/engine/store"
 )
 
@@ -28,7 +31,6 @@ func TestG5_AnEndThatIsUnderWayIsNotToldAsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	over := e.endCall(c)
-	c.setFinishing(true)
 	if err := c.writes.Enter(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +73,7 @@ func TestAReleaseThatWaitsHearsThatTheClaimIsLost(t *testing.T) {
 	eventually(t, "the release waits", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return c.ending
+		return c.ending > 0
 	})
 	e.conclude(c, ReasonExpired)
 	e.noteEnd(c, false)
@@ -79,5 +81,90 @@ func TestAReleaseThatWaitsHearsThatTheClaimIsLost(t *testing.T) {
 	wantLost(t, <-got, ReasonExpired)
 	if names, _ := events(t, e, k.Ticket); slices.Contains(names, "released") {
 		t.Errorf("the history is %q", names)
+	}
+}
+
+// TestG5_OneEndThatIsRefusedDoesNotHideAnother: a finish is refused while a release is under way, whose lock is found gone.
+func TestG5_OneEndThatIsRefusedDoesNotHideAnother(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	told := &auditLog{}
+	e := f.host("host-a", func(c *Config) { c.Audit = told.add })
+	k, _ := claimed(t, e, "x", "t")
+	c, err := e.claims.get(k.ID, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused, release := e.endCall(c), e.endCall(c)
+	refused()
+	if _, err := e.store.Release(t.Context(), c.ticket, c.writer(), ""); err != nil {
+		t.Fatal(err)
+	}
+	e.extend(t.Context(), c) // it finds no lock
+	e.endHere(c)
+	release()
+	if err := e.Release(t.Context(), k.ID, agent); err != nil {
+		t.Errorf("again: %v", err)
+	}
+	told.neverLost(t)
+}
+
+// TestG5_AFinishThatNeverLandedIsNotAnsweredAsDone: its request was lost, and the claim was released afterwards.
+func TestG5_AFinishThatNeverLandedIsNotAnsweredAsDone(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.Proxy(t, server.Addr())
+	redis := client(proxy.Addr())
+	t.Cleanup(func() { _ = redis.Close() })
+	e := (&fleet{t, redis, "picket"}).host("host-a")
+	k, _ := claimed(t, e, "x", "t")
+	if _, err := step(t, e, k, "online", store.AssetOffline, ""); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Refuse()
+	_, err := e.Finish(t.Context(), k.ID, agent, "done")
+	wantErr(t, err, store.ErrUnavailable)
+	proxy.Restore()
+	if err := e.Release(t.Context(), k.ID, agent); err != nil {
+		t.Fatal(err)
+	}
+	_, err = e.Finish(t.Context(), k.ID, agent, "done")
+	wantLost(t, err, ReasonReleased)
+}
+
+// TestG5_AReleaseThatComesTooLateIsALoss: its request is held up until the trust has run out and another has the asset. All that
+// is answered about the claim says the same.
+func TestG5_AReleaseThatComesTooLateIsALoss(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.Proxy(t, server.Addr())
+	held, direct := client(proxy.Addr()), client(server.Addr())
+	t.Cleanup(func() { _, _ = held.Close(), direct.Close() })
+	told := &auditLog{}
+	a := (&fleet{t, held, "picket"}).host("host-a", func(c *Config) { c.Audit = told.add })
+	b := (&fleet{t, direct, "picket"}).host("host-b")
+	k, _ := claimed(t, a, "x", "t")
+	if _, err := step(t, a, k, "online", store.AssetOnline, ""); err != nil {
+		t.Fatal(err)
+	}
+	c, err := a.claims.get(k.ID, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy.Freeze()
+	got := make(chan error, 1)
+	go func() { got <- a.Release(t.Context(), k.ID, agent) }()
+	eventually(t, "the release is under way", func() bool { return len(c.writes) > 0 })
+	if err := direct.Del(t.Context(), a.store.Keys.Lock("x")).Err(); err != nil { // its time is over
+		t.Fatal(err)
+	}
+	claimed(t, b, "x", "t")
+	a.conclude(c, ReasonExpired)
+	proxy.Thaw()
+	wantLost(t, <-got, ReasonExpired)
+	wantLost(t, a.Release(t.Context(), k.ID, agent), ReasonExpired)
+	if moves := told.moves(); !slices.ContainsFunc(moves, func(s string) bool { return strings.Contains(s, string(audit.Lost)) }) ||
+		slices.ContainsFunc(moves, func(s string) bool { return strings.Contains(s, string(audit.Released)) }) {
+		t.Errorf("the audit says %q", moves)
 	}
 }

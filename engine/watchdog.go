@@ -245,7 +245,7 @@ func (w *watchdog) hurry(c *claim, within time.Duration) {
 	at := w.now() + within
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ending {
+	if c.ending > 0 {
 		return
 	}
 	c.renewAt, c.hurried = min(c.renewAt, at), c.renewing

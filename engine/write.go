@@ -141,7 +141,6 @@ func (e *Engine) endBy(ctx context.Context, c *claim, w store.ClaimWrite, confli
 		return WriteResult{}, err
 	}
 	defer e.endCall(c)()
-	c.setFinishing(true)
 	written, err := e.write(ctx, c, w)
 	if errors.Is(err, store.ErrUnavailable) {
 		e.noteUnanswered(c, err)
@@ -153,13 +152,13 @@ func (e *Engine) endBy(ctx context.Context, c *claim, w store.ClaimWrite, confli
 	}
 	switch {
 	case err != nil:
-		c.setFinishing(false)
 		if c.isFinished() { // an earlier call had, as was found out meanwhile
 			return e.finishedBefore(ctx, c)
 		}
 		return WriteResult{}, err
 	case !result.Replayed:
-		e.conclude(c, ReasonReleased)
+		c.setFinished()
+		e.endHere(c)
 		result.Ticket.Holder = nil
 	}
 	return result, nil
@@ -201,12 +200,34 @@ func (e *Engine) Release(ctx context.Context, id string, uid uint32) error {
 	if ended, err := e.endedBefore(ctx, c); ended { // while this waited for its turn
 		return err
 	}
-	if err := e.store.Release(ctx, c.ticket, c.writer(), ""); err != nil {
+	end, err := e.store.Release(ctx, c.ticket, c.writer(), "")
+	if err != nil {
 		e.noteUnanswered(c, err)
 		return err
 	}
-	e.conclude(c, ReasonReleased)
+	switch {
+	case end.Finished:
+		c.setFinished()
+	case !end.Recorded && c.lost() != nil: // while this was under way, and another may have the asset
+		if err := e.resolveInTurn(ctx, c); err != nil {
+			return err
+		}
+		if lost := c.lost(); lost.Reason != ReasonReleased {
+			return lost
+		}
+		return nil
+	case !end.Recorded:
+		e.store.Tell(ctx, c.event(audit.Released))
+	}
+	e.endHere(c)
 	return nil
+}
+
+// endHere ends a claim by a call that has landed, though the claim may have been lost while that was under way.
+func (e *Engine) endHere(c *claim) {
+	if !e.conclude(c, ReasonReleased) {
+		e.noteEnd(c, true)
+	}
 }
 
 // endedBefore is the answer to a release of a claim of which is known that it has ended.
@@ -224,13 +245,13 @@ func (e *Engine) endedBefore(ctx context.Context, c *claim) (ended bool, err err
 
 // endCall says that a lock which is gone is no loss while a call that ends the claim is under way.
 func (e *Engine) endCall(c *claim) func() {
-	set := func(v bool) {
+	add := func(n int) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.ending = v
+		c.ending += n
 	}
-	set(true)
-	return func() { set(false) }
+	add(1)
+	return func() { add(-1) }
 }
 
 // write runs a claim's fenced write, one at a time. A claim that is lost is refused here, and the refusal recorded; Redis decides about

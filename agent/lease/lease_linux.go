@@ -42,19 +42,15 @@ func (l *Lease) Lost() bool {
 	return ok
 }
 
-const (
-	firstLook = 5 * time.Second        // bounds the call that tells when the trust in a new claim ends
-	watchFrom = 250 * time.Millisecond // work that is done by then is not watched: that would cost it more than its writes
-)
+// Work that is done by then is not watched: that would cost it more than its writes.
+const watchFrom = 250 * time.Millisecond
 
 // Hold begins a lease on a claim that was answered to a call sent at a moment of CLOCK_BOOTTIME. A sign of life goes out three times in
 // a heartbeat.
 func Hold(parent context.Context, cl *client.Client, claim client.Claim, sent, heartbeat time.Duration) (*Lease, error) {
 	first := Sight{Trust: claim.TrustSince(sent)}
 	if claim.Status != client.StatusHeld || first.Trust.Until-process.Boottime() < time.Duration(claim.TrustedMS)*time.Millisecond/2 { // the answer took long
-		ctx, cancel := context.WithTimeout(parent, firstLook)
-		first = Look(ctx, cl, claim.ID, 0)
-		cancel()
+		first = First(parent, cl, claim.ID)
 	}
 	switch {
 	case first.Lost != "":

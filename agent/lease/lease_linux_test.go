@@ -90,3 +90,24 @@ func TestWorkThatHangsGivesNoSignOfLife(t *testing.T) {
 	}
 	l.End()
 }
+
+// TestTheFirstLookOutlivesARestart: a daemon that just restarts refuses the first looks at a claim, or breaks their connection.
+func TestTheFirstLookOutlivesARestart(t *testing.T) {
+	t.Parallel()
+	var looks atomic.Int64
+	cl := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		switch looks.Add(1) {
+		case 1:
+			panic(http.ErrAbortHandler)
+		case 2:
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte(`{"code":"STORE_UNAVAILABLE","detail":"claims are being taken up"}`))
+		default:
+			_, _ = w.Write([]byte(`{"claim": {"id": "c1", "status": "held", "trusted_ms": 1000}}`))
+		}
+	})
+	if s := First(t.Context(), cl, "c1"); s.Err != nil || s.Trust.Until == 0 {
+		t.Errorf("got %+v", s)
+	}
+}

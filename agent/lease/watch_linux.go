@@ -65,6 +65,9 @@ func (a *Alarm) Stop() {
 // watchPause is the least time from one watch call to the next, answered or failed.
 const watchPause = 50 * time.Millisecond
 
+// firstLook is within what it must be told when the trust in a new claim ends.
+const firstLook = 5 * time.Second
+
 // Sight is what the daemon last said of a claim.
 type Sight struct {
 	Trust    client.Trust // on CLOCK_BOOTTIME; zero when nothing was said
@@ -105,6 +108,24 @@ func Look(ctx context.Context, cl *client.Client, id string, wait time.Duration)
 		return Sight{Lost: *claim.Reason}
 	}
 	return Sight{Lost: claim.Status}
+}
+
+// First is what the daemon says of a claim whose answer did not tell when its trust began. A daemon that just restarts is asked again for
+// 5 s.
+func First(ctx context.Context, cl *client.Client, id string) Sight {
+	ctx, cancel := context.WithTimeout(ctx, firstLook)
+	defer cancel()
+	for {
+		s := Look(ctx, cl, id, 0)
+		if !Transient(s.Err) {
+			return s
+		}
+		select {
+		case <-time.After(watchPause):
+		case <-ctx.Done():
+			return s
+		}
+	}
 }
 
 // WhyLost asks for the reason of a loss that the deadline told of: the daemon may know it now. It takes a third of the margin at

@@ -63,7 +63,7 @@ func TestAReleaseIsDeliveredToThoseWhoWait(t *testing.T) {
 	}
 	by := Writer{Token: 1, Nonce: "nonce"}
 	for range 2 { // the lock is freed once
-		if err := s.Release(t.Context(), ID("a", "t"), by, ""); err != nil {
+		if _, err := s.Release(t.Context(), ID("a", "t"), by, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,35 +18,46 @@ var (
 // Why a ticket is FINISHED though nobody called for it.
 const idleReason = "no claim was left to finish it"
 
-// Release ends a claim as released and leaves its ticket as it is, but that NOTIFIED becomes FINISHED.
-func (s *Store) Release(ctx context.Context, id TicketID, by Writer, why string) error {
-	return s.end(ctx, id, by, "released", why, audit.Event{Kind: audit.Released, Reason: why})
+// End is how the end of a claim stands on its ticket. Nothing does if that is gone, or if another claim has come since.
+type End struct {
+	Recorded bool // as released or finished
+	Finished bool // by a finish
+}
+
+// Release ends a claim as released and leaves its ticket as it is, but that NOTIFIED becomes FINISHED. One that ended before stays so.
+func (s *Store) Release(ctx context.Context, id TicketID, by Writer, why string) (End, error) {
+	r, err := s.end(ctx, id, by, "released", why, audit.Event{Kind: audit.Released, Reason: why})
+	return End{Recorded: r.text(2) != "", Finished: r.text(2) == "finished"}, err
 }
 
 // Force ends a claim as lost, in the name of an administrator.
 func (s *Store) Force(ctx context.Context, id TicketID, by Writer, admin string) error {
-	return s.end(ctx, id, by, "lost", "forced by "+admin, audit.Event{Kind: audit.Forced, Agent: admin})
+	_, err := s.end(ctx, id, by, "lost", "forced by "+admin, audit.Event{Kind: audit.Forced, Agent: admin})
+	return err
 }
 
 // Free ends a claim as lost, for which the audit has been told why.
 func (s *Store) Free(ctx context.Context, id TicketID, by Writer, why string) error {
-	return s.end(ctx, id, by, "lost", why, audit.Event{})
+	_, err := s.end(ctx, id, by, "lost", why, audit.Event{})
+	return err
 }
 
-func (s *Store) end(ctx context.Context, id TicketID, by Writer, event, why string, told audit.Event) error {
+func (s *Store) end(ctx context.Context, id TicketID, by Writer, event, why string, told audit.Event) (reply, error) {
 	told.Token = by.Token
 	if told.Agent == "" {
 		told.Agent = by.Agent
 	}
-	_, err := s.write(ctx, releaseScript, id, by, "", told, tellRelease, event, why)
-	return err
+	return s.write(ctx, releaseScript, id, by, "", told, tellRelease, event, why)
 }
 
 // tellRelease: the end of a claim is told when it comes, so that here it is told only if somebody asked for it, or if it moved the
 // ticket.
 func tellRelease(r reply, a *audit.Event) {
 	a.From, a.To = r.text(0), r.text(1)
-	if a.Kind == "" && a.From != a.To && State(a.To) == Finished {
+	switch {
+	case a.Kind == audit.Released && r.text(2) == "": // it may have been lost: who asked for it tells
+		a.Kind = ""
+	case a.Kind == "" && a.From != a.To && State(a.To) == Finished:
 		a.Kind = audit.Finished
 	}
 }

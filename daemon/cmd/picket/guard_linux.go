@@ -37,7 +37,7 @@ type guard struct {
 // run runs the command to its end and returns its exit code, or 124 when the claim was lost.
 func (g *guard) run(path string, argv, env []string) (int, error) {
 	// The answer to a claim that had to wait does not tell when the trust began: ask once more.
-	switch first := g.look(time.Second, 0); {
+	switch first := lease.First(context.Background(), g.client, g.claim.ID); {
 	case first.Lost != "":
 		g.lost = first.Lost
 		return exitLost, exitf(exitLost, "the claim on %s was lost (%s) before the command was started", g.claim.Ticket, first.Lost)
@@ -104,7 +104,7 @@ func (g *guard) attend(ch *supervise.Tree, clock *lease.Alarm, signals <-chan os
 		if sig == syscall.SIGTSTP && g.lost == "" {
 			ch.Suspend()
 			// The command stands still as well, so its claim may be looked at anew before the deadline is.
-			s, sig = g.look(5*time.Second, 0), syscall.SIGCONT
+			s, sig = lease.First(context.Background(), g.client, g.claim.ID), syscall.SIGCONT
 			g.trust = g.trust.Later(s.Trust)
 			clock.Set(g.trust.Until)
 		}
@@ -143,11 +143,4 @@ func (g *guard) end(ch *supervise.Tree, clock *lease.Alarm, reason string) {
 	g.lost = reason
 	fmt.Fprintf(g.errs, "picket: the claim on %s was lost (%s): the command is ended\n", clean(g.claim.Ticket), clean(reason))
 	clock.Set(g.killAt)
-}
-
-// look asks once what the daemon says of the claim, which may wait for the claim's end, and does not wait longer than limit.
-func (g *guard) look(limit, wait time.Duration) lease.Sight {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	return lease.Look(ctx, g.client, g.claim.ID, wait)
 }

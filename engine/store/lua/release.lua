@@ -4,17 +4,19 @@
 -- release: the claim ends, the ticket stays as it is, but that NOTIFIED becomes FINISHED. Needs no newest grant: it frees the
 -- caller's lock and no other.
 -- EVENT is released or lost.
--- Reply {OK, from, to} (a replay too); both are '' if nothing was written to the ticket
+-- Reply {OK, from, to, how the claim ended: EVENT, finished, or '' if not by its own end} (a replay too); from and to are '' if nothing was
+-- written to the ticket
 
 local EVENT, REASON = unpack(ARGV, 11)
 
 free()
-local t = redis.call('HMGET', TICKET, 'state', 'ended_claim', 'updated_at', 'revision', 'run', 'failure_step', 'high_risk')
+local t = redis.call('HMGET', TICKET, 'state', 'ended_claim', 'updated_at', 'revision', 'run', 'failure_step', 'high_risk', 'finish_claim')
 local state = t[1]
 if state and t[2] == NONCE then
-  return answer(OK, came(TOKEN, EVENT), state)
+  local from = came(TOKEN, EVENT)
+  return answer(OK, from, state, t[8] == NONCE and 'finished' or from ~= '' and EVENT or '')
 elseif not state or not newest() then
-  return answer(OK, '', '')
+  return answer(OK, '', '', '')
 end
 local from = state
 local revision = append(LOG, t[4], EVENT, state, state, TOKEN, '', REASON, HOST, AGENT)
@@ -27,4 +29,4 @@ else
   stands = {state, t[5], revision, NOW, t[6], t[7]}
 end
 touch(state, from, t[3])
-return answer(OK, from, state)
+return answer(OK, from, state, EVENT)
