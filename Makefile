@@ -59,22 +59,18 @@ test: ## Install what the tests need, lint, and run all tests, with the race det
 	.ci/deps
 	rm -f .cache/flaky
 	$(MAKE) --no-print-directory lint
-	.ci/together test-engine test-packages
-	$(MAKE) --no-print-directory test-race
+	.ci/together test-race test-packages
 	$(MAKE) --no-print-directory test-plain
 	@if [[ -s .cache/flaky ]]; then echo "FLAKY: these failed once and passed alone. Each is a fault to be mended:"; cat .cache/flaky; fi
 
-# The parts of test. What has time-outs is not tested beside what computes: all is compiled first, and what is left of that (linking)
-# gives way to tests. The engine's tests wait more than they compute, as the packages on a real system do, which are tested beside them.
-.PHONY: test-engine test-race test-packages test-plain
-RACE := CGO_ENABLED=1 .ci/test
-RACEFLAGS := -race -toolexec 'nice -n 19' -vet=off -shuffle=on -timeout 20m # lint has all of vet, and go test a part
-test-engine:
+# The parts of test. What has time-outs is not tested beside what computes: all is compiled first, what is left of that (linking) gives
+# way to tests, and two packages run at a time: the command, which starts many processes, beside the engine, which waits more than it
+# computes, and those on a real system.
+.PHONY: test-race test-packages test-plain
+test-race: # lint has all of vet, and go test a part
 	CGO_ENABLED=1 nice go list -race -test -export ./... >/dev/null
-	$(RACE) ./engine $(RACEFLAGS) -parallel 8 $(TESTFLAGS)
-test-race: # the slowest packages first
-	$(RACE) "./daemon ./daemon/cmd/picket $$(go list ./... | grep -v -e /proof -e '^github.com/picketd/picket\(/engine\)\?$$' | tr '\n' ' ')" \
-		$(RACEFLAGS) -p 2 -parallel 4 $(TESTFLAGS)
+	CGO_ENABLED=1 .ci/test "./daemon/cmd/picket ./engine ./daemon $$(go list ./... | grep -v -e /proof -e '^github.com/picketd/picket$$' | tr '\n' ' ')" \
+		-race -toolexec 'nice -n 19' -vet=off -shuffle=on -p 2 -parallel 4 -timeout 20m $(TESTFLAGS)
 test-packages:
 	packaging/systemd-test/run
 test-plain:
@@ -142,6 +138,7 @@ bin/proof: build
 models: ## Run the models of the protocols through every interleaving, and each rule left out (minutes, gigabytes)
 	go run ./proof/models/claim
 	go run ./proof/models/delivery
+	go run ./proof/models/end
 	go run ./proof/models/list
 	go run ./proof/models/retry
 	go run ./proof/models/sign

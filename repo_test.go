@@ -71,6 +71,7 @@ var arrows = map[string][]string{
 	"proof/stage":            {"proof/history"},
 	"proof/models/claim":     {"proof/models/explore"},
 	"proof/models/delivery":  {"proof/models/explore"},
+	"proof/models/end":       {"proof/models/explore"},
 	"proof/models/explore":   {},
 	"proof/models/list":      {"proof/models/explore"},
 	"proof/models/retry":     {"proof/models/explore"},

@@ -109,7 +109,8 @@
 //	                             and how they look
 //	sign.go, watchdog.go, renew.go   signs of life; what is due when; the renewal
 //	queue.go                     who waits for a held asset
-//	write.go, notify.go, admin.go    the calls on a claim, and of administrators; gathered.go: the figures of reports
+//	step.go, finish.go, notify.go    the calls on a claim, over write.go; admin.go: those of administrators; gathered.go: the figures of
+//	                                reports
 //	journal.go, restore.go          claims over a restart; unanswered.go: ends that got no answer
 //	deadline.go                  how long a call may ask Redis, and how much memory it may take
 //

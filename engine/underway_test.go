@@ -168,3 +168,42 @@ func TestG5_AReleaseThatComesTooLateIsALoss(t *testing.T) {
 		t.Errorf("the audit says %q", moves)
 	}
 }
+
+// TestG5_AFinishThatIsRepeatedIsNotRefusedWhileItIsAsked: the first one landed and got no answer; the second waits for its turn when the
+// trust runs out.
+func TestG5_AFinishThatIsRepeatedIsNotRefusedWhileItIsAsked(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	told := &auditLog{}
+	e := f.host("host-a", func(c *Config) { c.Audit = told.add })
+	k, _ := claimed(t, e, "x", "t")
+	if _, err := step(t, e, k, "online", store.AssetOffline, ""); err != nil {
+		t.Fatal(err)
+	}
+	c, err := e.claims.get(k.ID, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.writes.Enter(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	by := c.writer()
+	by.Number = c.number + 1
+	if _, err := e.store.WriteClaim(t.Context(), c.ticket, by, e.store.Finish(c.flow, "done"), ""); err != nil {
+		t.Fatal(err)
+	}
+	e.noteUnanswered(c, store.ErrUnavailable)
+	got := make(chan error, 1)
+	go func() { _, err := e.Finish(t.Context(), k.ID, agent, "done"); got <- err }()
+	eventually(t, "the second waits", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.ending > 0
+	})
+	e.conclude(c, ReasonExpired)
+	c.writes.Leave()
+	if err := <-got; err != nil {
+		t.Errorf("again: %v", err)
+	}
+	told.neverLost(t)
+}
