@@ -6,6 +6,7 @@ package check
 import (
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/picketd/picket/proof/history"
 )
@@ -198,6 +199,19 @@ func TestTrustedWindows(t *testing.T) {
 			w.claim("host-b", "web", "t2")
 		}
 	}
+	hung := func(lasts time.Duration) func(w *world) {
+		return func(w *world) {
+			w.add("agents", history.Record{Process: &history.Process{PID: 77, Host: "host-a", Kind: "agent"}})
+			w.claim("host-a", "web", "t1")
+			w.spoil(`"heartbeat_ms":10000`, `"heartbeat_ms":null`)
+			w.spoil(`"pid":null`, `"pid":77`)
+			due := w.records[len(w.records)-1].At + int64(lasts)
+			w.claim("host-b", "web", "t2")
+			w.see("host-a", "web/t1")
+			w.pass(ttl * 1e6)
+			w.add("agents", history.Record{Process: &history.Process{PID: 77, Host: "host-a", Kind: "agent", End: true, Due: due}})
+		}
+	}
 	judge(t, map[string]spoilt{
 		"one after the other":   {play: func(w *world) { w.claim("host-a", "web", "t1"); w.pass(ttl * 1e6); w.claim("host-b", "web", "t2") }},
 		"two assets":            {play: func(w *world) { w.claim("host-a", "web", "t1"); w.claim("host-b", "db", "t1") }},
@@ -232,6 +246,8 @@ func TestTrustedWindows(t *testing.T) {
 			w.see("host-a", "web/t1")
 			w.add("agent host-a/1.1", history.Record{Process: &history.Process{PID: 77, Host: "host-a", Kind: "agent", End: true}})
 		}},
+		"what it hung on ended, and its holder calls on": {play: hung(0)},
+		"what it hung on was to live on":                 {play: hung(time.Minute), broken: "G1"},
 		"told that it is held after it was taken": {play: func(w *world) {
 			id := w.claim("host-a", "web", "t1")
 			w.admin("host-c", "POST", "/v1/locks/web/break", "breakLock", "broken", func() {})

@@ -69,9 +69,12 @@ func (s *story) died(g *grant, pid int) int64 {
 		if pid == 0 || p.PID != pid || !p.End || p.at < g.sent {
 			continue
 		}
+		if pid != g.holder { // whose calls say nothing of it
+			return min(p.at, max(g.came, p.Due))
+		}
 		last, seen := g.came, s.faults.thawed(p.by, p.at)
 		for _, c := range s.calls {
-			if c.pid == g.holder && c.sent <= seen {
+			if c.pid == pid && c.sent <= seen {
 				last = max(last, c.sent)
 			}
 		}

@@ -90,12 +90,14 @@ func (s *settings) work(log *history.Log) {
 
 // pid is the process that a claim is to hang on: this one, or one that soon ends.
 func (w *worker) pid() int {
-	sleep := exec.Command("sleep", fmt.Sprint((w.ttl / 4 * time.Duration(1+w.rand.IntN(4))).Seconds()))
+	long := w.ttl / 4 * time.Duration(1+w.rand.IntN(4))
+	due := history.Now() + int64(long)
+	sleep := exec.Command("sleep", fmt.Sprint(long.Seconds()))
 	sleep.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if w.chance(50) || sleep.Start() != nil {
 		return os.Getpid()
 	}
-	p := history.Process{PID: sleep.Process.Pid, Host: w.host, Kind: "agent", Detail: "sleep"}
+	p := history.Process{PID: sleep.Process.Pid, Host: w.host, Kind: "agent", Detail: "sleep", Due: due}
 	w.log.Write(history.Record{Process: &p})
 	go func() {
 		_ = sleep.Wait()
