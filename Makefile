@@ -55,7 +55,7 @@ run: build ## Show with real processes what Picket does; Go is enough
 	bin/picket-demo
 
 .PHONY: test
-test: ## Install what the tests need, lint, and run all tests, with the race detector but for those of the proof and the repository
+test: ## Install what the tests need, lint, and run all tests, with the race detector where things happen at the same time
 	.ci/deps
 	rm -f .cache/flaky
 	$(MAKE) --no-print-directory lint
@@ -69,12 +69,12 @@ test: ## Install what the tests need, lint, and run all tests, with the race det
 .PHONY: test-race test-packages test-plain
 test-race: # lint has all of vet, and go test a part
 	CGO_ENABLED=1 nice go list -race -test -export ./... >/dev/null
-	CGO_ENABLED=1 .ci/test "./daemon/cmd/picket ./engine ./daemon $$(go list ./... | grep -v -e /proof -e '^github.com/picketd/picket$$' | tr '\n' ' ')" \
+	CGO_ENABLED=1 .ci/test "./daemon/cmd/picket ./engine ./daemon $$(go list ./... | grep -v -e /proof -e /agent/findings -e /agent/report -e '^github.com/picketd/picket$$' | tr '\n' ' ')" \
 		-race -toolexec 'nice -n 19' -vet=off -shuffle=on -p 2 -parallel 4 -timeout 20m $(TESTFLAGS)
 test-packages:
 	packaging/systemd-test/run
-test-plain:
-	$(PLAIN) .ci/test '. ./agent/findings ./proof/...' -vet=off -shuffle=on -p 3 -timeout 20m $(TESTFLAGS)
+test-plain: # what computes and does nothing at the same time
+	$(PLAIN) .ci/test '. ./agent/findings ./agent/report ./proof/...' -vet=off -shuffle=on -p 3 -timeout 20m $(TESTFLAGS)
 
 .PHONY: test-redis
 test-redis: ## Run the whole contract on a standalone Redis, with Sentinel and on a Cluster with replicas; on Valkey, too, where it is

@@ -77,8 +77,7 @@ func (s *steadyAgents) round(ctx context.Context, asset, task string, shared boo
 }
 
 // TestUnderSocketActivationNoCallFails: the socket stays while the daemon is restarted again and again under load (P8).
-func TestUnderSocketActivationNoCallFails(t *testing.T) {
-	t.Parallel()
+func TestUnderSocketActivationNoCallFails(t *testing.T) { // alone, as its agents call as fast as they can
 	const restarts = 4
 	m := newManager(t, "unix://"+redistest.Start(t).SocketPath())
 	daemon := m.start(t)

@@ -47,8 +47,7 @@ func knowsRenewal(t *testing.T, server *redistest.Server) {
 
 // TestF26_ReadyComesAfterAdoptionHoweverLongThatTakes: Redis answers slowly, there are many claims, and systemd is asked for more time
 // as long as they are taken up. When it is told READY, every one of them can be used.
-func TestF26_ReadyComesAfterAdoptionHoweverLongThatTakes(t *testing.T) {
-	t.Parallel()
+func TestF26_ReadyComesAfterAdoptionHoweverLongThatTakes(t *testing.T) { // alone, as a daemon that is starved takes nothing up
 	const claims = 2500
 	server := redistest.Start(t)
 	knowsRenewal(t, server)
