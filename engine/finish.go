@@ -22,63 +22,73 @@ func (e *Engine) Finish(ctx context.Context, id string, uid uint32, summary stri
 }
 
 func (e *Engine) finish(ctx context.Context, c *claim, summary string) (store.Ticket, error) {
-	w, err := e.endBy(ctx, c, e.store.Finish(c.flow, summary), nil)
+	w, err := e.endBy(ctx, c, e.store.Finish(c.flow, summary), func(store.Ticket) bool { return true }, nil)
 	return w.Ticket, err
 }
 
 // endBy ends a claim by a write of its own: a finish, or the last step; conflict is what a Conflict means. On a claim that was finished
-// before it answers with the ticket. A step that is replayed has not ended the claim, as far as is known here.
-func (e *Engine) endBy(ctx context.Context, c *claim, w store.ClaimWrite, conflict error) (WriteResult, error) {
-	known := func() error {
-		ctx, cancel := e.bounded(ctx)
-		defer cancel()
-		return e.resolveEnd(ctx, c)
-	}
-	if err := known(); err != nil {
+// before it answers with the ticket, if that is as the write would leave it. A step that is replayed has not ended the claim, as far as is
+// known here.
+func (e *Engine) endBy(ctx context.Context, c *claim, w store.ClaimWrite, as func(store.Ticket) bool, conflict error) (WriteResult, error) {
+	limited, cancel := e.bounded(ctx)
+	err := e.resolveEnd(limited, c)
+	cancel()
+	if err != nil {
 		return WriteResult{}, err
 	}
 	if c.isFinished() {
-		return e.finishedBefore(ctx, c)
+		return e.finishedBefore(ctx, c, w, as)
 	}
 	if err := e.weighClaim(ctx, c); err != nil {
 		return WriteResult{}, err
 	}
 	defer e.endCall(c)()
+	ctx, cancel = e.bounded(ctx) // all that follows is of one call, and goes on when the caller goes away
+	defer cancel()
 	written, err := e.write(ctx, c, w)
 	if errors.Is(err, store.ErrUnavailable) {
 		e.noteUnanswered(c, err)
 		return WriteResult{}, err
 	}
+	landed := err == nil && written.Code == store.OK
+	if landed { // whether or not it can be answered
+		c.setFinished()
+		e.endHere(c)
+	}
 	var result WriteResult
 	if err == nil {
 		result, err = e.written(ctx, c, written, conflict)
 	}
-	switch {
-	case err != nil:
-		if unknown := known(); unknown != nil {
+	if err != nil {
+		if unknown := e.resolveEnd(ctx, c); unknown != nil {
 			return WriteResult{}, unknown
 		}
-		if c.isFinished() { // an earlier call had, as was found out meanwhile
-			return e.finishedBefore(ctx, c)
+		if !landed && c.isFinished() { // an earlier call had, as was found out meanwhile
+			return e.finishedBefore(ctx, c, w, as)
 		}
 		return WriteResult{}, err
-	case !result.Replayed:
-		c.setFinished()
-		e.endHere(c)
+	}
+	if !result.Replayed {
 		result.Ticket.Holder = nil
 	}
 	return result, nil
 }
 
-// finishedBefore answers the end of a claim as the one before that ended it.
-func (e *Engine) finishedBefore(ctx context.Context, c *claim) (WriteResult, error) {
+// finishedBefore answers the end of a claim as the one before that ended it, or refuses one that would have left the ticket otherwise.
+func (e *Engine) finishedBefore(ctx context.Context, c *claim, w store.ClaimWrite, as func(store.Ticket) bool) (WriteResult, error) {
+	e.endHere(c)
 	t, err := e.Ticket(ctx, c.ticket)
-	if err == nil {
-		told := c.event(audit.Replayed)
-		told.From, told.To = string(t.State), string(t.State)
-		e.store.Tell(ctx, told)
+	if err != nil {
+		return WriteResult{}, err
 	}
-	return WriteResult{t, c.flow.Next(t.State), true}, err
+	if !as(t) {
+		e.recordRefusal(c, w)
+		return WriteResult{}, c.lost()
+	}
+	told := c.event(audit.Replayed)
+	told.From, told.To = string(t.State), string(t.State)
+	e.store.Tell(ctx, told)
+	return WriteResult{t, c.flow.Next(t.State), true}, nil
 }
 
 // Release ends a claim and leaves the ticket as it is (NOTIFIED becomes FINISHED). On a claim that was released it succeeds. It
@@ -111,18 +121,23 @@ func (e *Engine) Release(ctx context.Context, id string, uid uint32) error {
 		e.noteUnanswered(c, err)
 		return err
 	}
-	switch {
-	case end.Finished:
+	if end.Finished {
 		c.setFinished()
-	case !end.Recorded && c.lost() != nil: // while this was under way, and another may have the asset
-		if err := e.resolveInTurn(ctx, c); err != nil {
-			return err
+	}
+	if !end.Recorded {
+		if e.expire(c); c.lost() == nil {
+			if reason := e.diagnose(c, e.config.TTL/6); reason == ReasonTaken || reason == ReasonForced {
+				e.conclude(c, reason)
+			}
 		}
-		if lost := c.lost(); lost.Reason != ReasonReleased {
-			return lost
+		if c.lost() != nil { // while this was under way
+			if err := e.resolveInTurn(ctx, c); err != nil {
+				return err
+			}
+			if lost := c.lost(); lost.Reason != ReasonReleased {
+				return lost
+			}
 		}
-		return nil
-	case !end.Recorded:
 		e.store.Tell(ctx, c.event(audit.Released))
 	}
 	e.endHere(c)

@@ -59,12 +59,11 @@ func (e *Engine) Step(ctx context.Context, id string, uid uint32, r StepRequest)
 
 // stepAndFinish records the step with which a claim ends. One that was recorded before may not have ended it.
 func (e *Engine) stepAndFinish(ctx context.Context, c *claim, r StepRequest, w store.ClaimWrite) (WriteResult, error) {
-	result, err := e.endBy(ctx, c, w, ErrStepConflict)
+	defer e.endCall(c)()
+	recorded := func(t store.Ticket) bool { return t.Steps[r.Step].State == r.State }
+	result, err := e.endBy(ctx, c, w, recorded, ErrStepConflict)
 	if err == nil && result.Replayed && !c.isFinished() {
 		result.Ticket, err = e.finish(ctx, c, "")
-	}
-	if err == nil && result.Ticket.Steps[r.Step].State != r.State { // the claim was finished before, after another step
-		return WriteResult{}, c.lost()
 	}
 	return result, err
 }

@@ -17,7 +17,7 @@ func (e *Engine) noteUnanswered(c *claim, err error) {
 	if errors.Is(err, store.ErrUnavailable) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.unanswered = true
+		c.unanswered = c.unanswered || c.status == Held // of one that has ended it was noted then, and may be known by now
 	}
 }
 
@@ -37,7 +37,7 @@ func (e *Engine) endedByCall(ctx context.Context, c *claim) (bool, error) {
 		c.setFinished()
 	}
 	return by == c.nonce || slices.ContainsFunc(events, func(ev store.Event) bool {
-		return ev.Token == c.token && (ev.Event == "released" || ev.Event == "finished")
+		return ev.Token == c.token && (ev.Event == "released" || ev.Event == "finished" && ev.Agent == c.agent) // not by delivery
 	}), nil
 }
 
@@ -69,8 +69,11 @@ func (e *Engine) noteEnd(c *claim, ended bool) {
 	c.mu.Lock()
 	first := c.unanswered
 	c.unanswered = false
-	if first && ended {
+	switch {
+	case first && ended:
 		c.status, c.reason = Released, ReasonReleased
+	case first: // what was read of a finish may be lost
+		c.finished = false
 	}
 	c.mu.Unlock()
 	if !first {

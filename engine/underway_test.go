@@ -13,6 +13,7 @@ import (
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 // TestG5_AnEndThatIsUnderWayIsNotToldAsLost: the trust runs out while a finish is on its way to Redis. What became of it is asked when it
@@ -206,4 +207,99 @@ func TestG5_AFinishThatIsRepeatedIsNotRefusedWhileItIsAsked(t *testing.T) {
 		t.Errorf("again: %v", err)
 	}
 	told.neverLost(t)
+}
+
+// TestG5_AFinishWhoseCallerWentAwayIsNoLoss: it landed, and what it is answered with must still be read.
+func TestG5_AFinishWhoseCallerWentAwayIsNoLoss(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	told := &auditLog{}
+	e := f.host("host-a", func(c *Config) { c.Audit = told.add })
+	before, _ := claimed(t, e, "x", "t")
+	if _, err := step(t, e, before, "online", store.AssetOffline, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Release(t.Context(), before.ID, agent); err != nil {
+		t.Fatal(err)
+	}
+	k, _ := claimed(t, e, "x", "t")
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := e.Finish(gone, k.ID, agent, "done"); err != nil {
+		t.Errorf("got %v", err)
+	}
+	if v, err := e.GetClaim(k.ID, agent); err != nil || v.Reason != ReasonReleased {
+		t.Errorf("the claim is %+v, %v", v, err)
+	}
+	told.neverLost(t)
+}
+
+// TestG5_ARefusedLastStepIsNotToldAsDone: the claim was finished after another step. Who serves the call tells of the refusal.
+func TestG5_ARefusedLastStepIsNotToldAsDone(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	told := &auditLog{}
+	e := f.host("host-a", func(c *Config) { c.Audit = told.add })
+	k, _ := claimed(t, e, "x", "t")
+	if _, err := e.Step(t.Context(), k.ID, agent, StepRequest{Step: "online", State: store.AssetOffline}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Finish(t.Context(), k.ID, agent, "done"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := e.Step(t.Context(), k.ID, agent, StepRequest{Step: "assess", State: store.Finished, Finish: true})
+	wantLost(t, err, ReasonReleased)
+	if slices.ContainsFunc(told.all(), func(a audit.Event) bool { return a.Kind == audit.Replayed }) {
+		t.Errorf("the audit says that it was answered as before: %q", told.moves())
+	}
+}
+
+// TestG5_AReleaseIsNotDoneOfWhatAnAdministratorTook: on another host, while its request is held up.
+func TestG5_AReleaseIsNotDoneOfWhatAnAdministratorTook(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.Proxy(t, server.Addr())
+	held, direct := client(proxy.Addr()), client(server.Addr())
+	t.Cleanup(func() { _, _ = held.Close(), direct.Close() })
+	told := &auditLog{}
+	a := (&fleet{t, held, "picket"}).host("host-a", func(c *Config) { c.Audit = told.add })
+	b := (&fleet{t, direct, "picket"}).host("host-b")
+	k, _ := claimed(t, a, "x", "t")
+	c, err := a.claims.get(k.ID, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy.Freeze()
+	got := make(chan error, 1)
+	go func() { got <- a.Release(t.Context(), k.ID, agent) }()
+	eventually(t, "the release is under way", func() bool { return len(c.writes) > 0 })
+	if err := b.Break(t.Context(), "x", "root", "it hangs"); err != nil {
+		t.Fatal(err)
+	}
+	proxy.Thaw()
+	wantLost(t, <-got, ReasonForced)
+	wantLost(t, a.Release(t.Context(), k.ID, agent), ReasonForced)
+}
+
+// TestG8_ALossOnANotifiedTicketIsNoEndOfTheAgents: what finishes the ticket then is not its call, though one may have got no answer.
+func TestG8_ALossOnANotifiedTicketIsNoEndOfTheAgents(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	told := &auditLog{}
+	e := f.host("host-a", func(c *Config) { c.Audit = told.add })
+	k, _ := claimed(t, e, "x", "t")
+	notified(t, e, k, "ops")
+	deliver(t, e, k.Ticket, "ops", outbox.Sent, outbox.Go)
+	c, err := e.claims.get(k.ID, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.noteUnanswered(c, store.ErrUnavailable)
+	if err := e.Break(t.Context(), "x", "root", "it hangs"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is told as lost", func() bool {
+		return slices.ContainsFunc(told.all(), func(a audit.Event) bool { return a.Kind == audit.Lost && a.Reason == string(ReasonForced) })
+	})
+	wantLost(t, e.Release(t.Context(), k.ID, agent), ReasonForced)
 }

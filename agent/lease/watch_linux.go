@@ -115,15 +115,20 @@ func Look(ctx context.Context, cl *client.Client, id string, wait time.Duration)
 func First(ctx context.Context, cl *client.Client, id string) Sight {
 	ctx, cancel := context.WithTimeout(ctx, firstLook)
 	defer cancel()
+	var last Sight // with why, which the end of the time does not tell
 	for {
 		s := Look(ctx, cl, id, 0)
+		if ctx.Err() != nil && last.Err != nil {
+			return last
+		}
 		if !Transient(s.Err) {
 			return s
 		}
+		last = s
 		select {
 		case <-time.After(watchPause):
 		case <-ctx.Done():
-			return s
+			return last
 		}
 	}
 }

@@ -223,7 +223,8 @@ func (c *checker) wanted(k key, some []sending) {
 	}
 	for _, s := range some {
 		if s.Digest != "" && !slices.ContainsFunc(asked, func(one *call) bool {
-			return one.sent < s.Begin && one.in.Title == s.Title && (one.ok() || one.unknown() || one.code == "TICKET_DAMAGED")
+			gone := one.code == "TICKET_NOT_FOUND" && c.faults.lost(one.sent, one.came) // while it waited for the receipts
+			return one.sent < s.Begin && one.in.Title == s.Title && (one.ok() || one.unknown() || one.code == "TICKET_DAMAGED" || gone)
 		}) {
 			c.violate("G10", k.ticket, []int{s.n}, "run %d: on %s came %q, which nobody asked for, or only who was refused", k.run, s.Channel, s.Title)
 			return

@@ -6,6 +6,7 @@ package check
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/picketd/picket/proof/history"
 )
@@ -35,8 +36,15 @@ func (all *faults) note(open map[int]*fault, n int, r history.Record) {
 	f.loses, f.steps = f.loses || r.Fault.Loses, f.steps || r.Fault.Steps
 	if r.Fault.End {
 		f.m, f.end = n, r.At
+		if strings.HasSuffix(f.name, "replaced") || f.name == "unplanned failover" {
+			f.end += demoted
+		}
 	}
 }
+
+// demoted is for how long a master that another has replaced may go on as one, when it is there again: Sentinel looks after it for 8 s
+// before it makes it a replica, and asks it every 10 s at the latest.
+const demoted = int64(10 * time.Second)
 
 // within: did the fault touch this time?
 func (f *fault) within(from, to int64) bool { return f.begin <= to && from <= f.end }

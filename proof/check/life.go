@@ -48,6 +48,7 @@ func (s *story) held(refused *call, h *holder) (last *grant) {
 func (c *checker) outlived(shows *call, g *grant, slack time.Duration) {
 	ttl := c.setup.TTLMS * int64(time.Millisecond)
 	look := func(what string, end int64) {
+		end = max(end, g.came) // a process may end while its claim waits
 		limit := end + int64(slack)
 		if over := c.faults.over(g.host, end-3*ttl, shows.sent); over > end-3*ttl {
 			if over == never {

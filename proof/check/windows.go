@@ -69,7 +69,7 @@ func (s *story) answeredLate(_ key, a, _ sending) bool {
 func (s *story) answerUnseen(_ key, a, b sending) bool {
 	return a.Host == b.Host && slices.ContainsFunc(s.faults, func(f *fault) bool {
 		late := strings.HasPrefix(f.name, "daemon") || strings.Contains(f.name, "receivers") || f.name == "link of a host is slow"
-		return late && f.target == a.Host && f.within(a.Begin, a.at+int64(stall))
+		return late && f.target == a.Host && f.within(a.Begin-s.timeout(a.Channel), a.at+int64(stall)) // it may have been long on its way
 	})
 }
 

@@ -104,7 +104,7 @@ func (g *guard) attend(ch *supervise.Tree, clock *lease.Alarm, signals <-chan os
 		if sig == syscall.SIGTSTP && g.lost == "" {
 			ch.Suspend()
 			// The command stands still as well, so its claim may be looked at anew before the deadline is.
-			s, sig = lease.First(context.Background(), g.client, g.claim.ID), syscall.SIGCONT
+			s, sig = g.look(), syscall.SIGCONT
 			g.trust = g.trust.Later(s.Trust)
 			clock.Set(g.trust.Until)
 		}
@@ -143,4 +143,11 @@ func (g *guard) end(ch *supervise.Tree, clock *lease.Alarm, reason string) {
 	g.lost = reason
 	fmt.Fprintf(g.errs, "picket: the claim on %s was lost (%s): the command is ended\n", clean(g.claim.Ticket), clean(reason))
 	clock.Set(g.killAt)
+}
+
+// look asks once, and does not wait long for a daemon that does not answer.
+func (g *guard) look() lease.Sight {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	return lease.Look(ctx, g.client, g.claim.ID, 0)
 }
