@@ -42,9 +42,10 @@
 //	taken         another grant is newer, or the lock carries another nonce; or Redis refused a write as stale.
 //	store_reset   lock, grant and ticket of the asset are all gone: Redis lost its data.
 //	forced        an administrator ended it. The lock is freed at once, so what picket exec ran may overlap with the next holder's
-//	              work until it is killed; nothing that it writes here is accepted.
+//	              work until it is killed; nothing that it begins to write here is accepted.
 //
-// A lost claim never renews again and is never revived; the agent claims anew and is given what was recorded.
+// A lost claim never renews again and is never revived; the agent claims anew and is given what was recorded. It is told of at once: a
+// crash before it is in the journal, too, has the next run find the lock and take the claim up again.
 //
 // # Failures
 //
