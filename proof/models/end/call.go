@@ -49,10 +49,30 @@ func (w *walk) call(i int) {
 		}
 		w.silence(i)
 	case replied:
+		w.silence(i)
+		if c.kind == finish {
+			q.at = left
+			w.do(who, "leaves its turn", t, false)
+			return
+		}
 		w.hear(&t, i)
 		w.over(&t, i)
 		w.do(who, "is answered", t, false)
-		w.silence(i)
+	case left:
+		if w.hear(&t, i); c.reply == illegal && w.status == lost && w.unanswered {
+			return // that is asked first
+		}
+		w.over(&t, i)
+		w.do(who, "is answered", t, false)
+		if t = w.State; c.reply == finished && w.left.unreadables > 0 {
+			t.left.unreadables--
+			if !w.readFirst {
+				w.hear(&t, i)
+			}
+			t.doneFinish = true // the audit was told of it
+			w.over(&t, i)
+			w.do(who, "cannot be answered", t, true)
+		}
 	}
 }
 
@@ -93,9 +113,13 @@ func (w *walk) silence(i int) {
 	}
 	t := w.State
 	t.left.silences--
-	t.unanswered = true
-	t.finishing = w.sentIsFinished && t.callers[i].kind == finish
-	w.over(&t, i)
+	t.callers[i].reply = silent
+	if t.callers[i].kind == finish {
+		t.callers[i].at = left
+	} else {
+		w.hear(&t, i)
+		w.over(&t, i)
+	}
 	w.do(names[t.callers[i].kind], "gets no answer", t, true)
 }
 
@@ -127,6 +151,9 @@ func (w *walk) hear(t *State, i int) {
 		}
 	}
 	switch {
+	case q.reply == silent:
+		t.unanswered = t.unanswered || t.status == open || w.notedLate
+		t.finishing = t.finishing || w.sentIsFinished && q.kind == finish
 	case q.reply == illegal:
 		if t.finished {
 			t.doneFinish = true
@@ -142,7 +169,11 @@ func (w *walk) hear(t *State, i int) {
 		t.finished = true
 		here()
 		t.doneFinish = true
-	case q.reply == nothing && t.status != open && !w.lateIsDone:
+	case q.reply == nothing && t.status == open && w.heldIsDone, q.reply == nothing && t.status != open && w.lateIsDone:
+		here()
+		t.doneRelease = true
+	case q.reply == nothing:
+		w.conclude(t, lost)
 		t.noteEnd(t.ask())
 		if t.status == released {
 			t.doneRelease = true

@@ -87,6 +87,14 @@ func (w *walk) faults() {
 		}
 		w.do("another", "takes the asset", t, true)
 	}
+	if t = w.State; w.left.breaks > 0 && w.newest {
+		t.left.breaks--
+		t.lock, t.newest = false, false
+		if t.ticket == open {
+			t.ticket = lost
+		}
+		w.do("an administrator", "breaks the lock", t, true)
+	}
 	t = w.State
 	if w.down {
 		t.down, t.Memory = false, w.journal

@@ -5,12 +5,12 @@ package main
 
 // Rules are what the mutations break. The zero value is the design.
 type Rules struct {
-	oneFlag, sentIsFinished, lateIsDone, noTurn, notAsked, lostIsLost, restartForgets, neverAsked bool
+	oneFlag, sentIsFinished, lateIsDone, heldIsDone, noTurn, notAsked, notedLate, lostIsLost, readFirst, restartForgets, neverAsked bool
 }
 
-// Left is how often each fault may still strike: an answer or a request that is lost, a finish that the flow refuses, another that takes
-// the asset, a crash.
-type Left struct{ silences, refusals, takes, crashes int8 }
+// Left is how often each fault may still strike: an answer or a request that is lost, a finish that the flow refuses or that landed and
+// cannot be answered, another that takes the asset, an administrator who breaks the lock, a crash.
+type Left struct{ silences, refusals, unreadables, takes, breaks, crashes int8 }
 
 const callers = 2
 
@@ -26,6 +26,7 @@ const (
 	waits
 	sent
 	replied
+	left  // its turn, with a reply or none: what it means is noted next
 	ghost // of a run that is gone: its request may land yet
 )
 
@@ -43,6 +44,7 @@ const (
 	nothing // the lock is freed, nothing stands on the ticket
 	stale
 	illegal
+	silent // no reply
 )
 
 // How a claim ended, as its ticket says, and its status for the daemon.
