@@ -165,16 +165,16 @@ func TestF32_ANotificationWhoseHintIsOnANodeThatHangsIsRefused(t *testing.T) {
 	parted := hintsOf(e, e.daemon.ID, store.Asset(assets[0]))
 	at := slices.IndexFunc(assets, func(a string) bool { return hintsOf(e, e.daemon.ID, store.Asset(a)) != parted })
 	reshard(t, cluster, parted, func() {})
+	refused, _ := claimed(t, e, assets[0], "t")
+	k, _ := claimed(t, e, assets[at], "t")
 	cluster.Servers[1].Freeze() // where it is now
 	defer cluster.Servers[1].Thaw()
-	refused, _ := claimed(t, e, assets[0], "t")
 	advance(t, e, refused, store.HighRiskFound)
 	tell := func() error {
 		_, err := e.Notify(t.Context(), refused.ID, agent, delivery.Request{Title: "x", Severity: "low"})
 		return err
 	}
 	wantErr(t, within(t, callTime, "the notification", tell), store.ErrUnavailable)
-	k, _ := claimed(t, e, assets[at], "t")
 	notified(t, e, k, "ops")
 	cluster.Servers[1].Thaw()
 	if err := tell(); err != nil {
