@@ -48,7 +48,7 @@ func knowsRenewal(t *testing.T, server *redistest.Server) {
 // TestF26_ReadyComesAfterAdoptionHoweverLongThatTakes: Redis answers slowly, there are many claims, and systemd is asked for more time
 // as long as they are taken up. When it is told READY, every one of them can be used.
 func TestF26_ReadyComesAfterAdoptionHoweverLongThatTakes(t *testing.T) { // alone, as a daemon that is starved takes nothing up
-	const claims = 2500
+	const claims = 800
 	server := redistest.Start(t)
 	knowsRenewal(t, server)
 	proxy := redistest.Proxy(t, server.Addr())
@@ -80,7 +80,7 @@ func TestF26_ReadyComesAfterAdoptionHoweverLongThatTakes(t *testing.T) { // alon
 		continue
 	}
 
-	proxy.Delay(100 * time.Millisecond) // with 64 connections: some seconds
+	proxy.Delay(300 * time.Millisecond) // with 64 connections: some seconds
 	begun := time.Now()
 	daemon = m.start(t)
 	extended := 0

@@ -78,10 +78,10 @@ func (s *Stage) killBehind(ctx context.Context, shard int, master *Node, long ti
 	}
 	time.Sleep(long)
 	master.Kill()
-	for _, end := range heal {
+	err := s.awaitOther(ctx, shard, master)
+	for _, end := range heal { // not before, as the kernel would bring them what the dead had sent
 		end()
 	}
-	err := s.awaitOther(ctx, shard, master)
 	return detail, errors.Join(err, master.Start(ctx))
 }
 
