@@ -16,14 +16,13 @@ import (
 	"github.com/picketd/picket/outbox"
 )
 
-// TestG5_AnEndThatIsUnderWayIsNotToldAsLost: the trust runs out while a finish is on its way to Redis. What became of it is asked when it
-// has its answer, not before it lands.
-func TestG5_AnEndThatIsUnderWayIsNotToldAsLost(t *testing.T) {
-	t.Parallel()
+// ending is a host that tells an audit, and a claim on it whose ticket may be finished.
+func ending(t *testing.T) (e *Engine, told *auditLog, k *Claim, c *claim) {
+	t.Helper()
 	f, _ := setup(t)
-	told := &auditLog{}
-	e := f.host("host-a", func(c *Config) { c.Audit = told.add })
-	k, _ := claimed(t, e, "x", "t")
+	told = &auditLog{}
+	e = f.host("host-a", func(c *Config) { c.Audit = told.add })
+	k, _ = claimed(t, e, "x", "t")
 	if _, err := step(t, e, k, "online", store.AssetOffline, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -31,6 +30,42 @@ func TestG5_AnEndThatIsUnderWayIsNotToldAsLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return e, told, k, c
+}
+
+// heldUp are two hosts, of which host-a holds a claim. Its release reaches Redis when its answer is asked for.
+func heldUp(t *testing.T) (a, b *Engine, told *auditLog, k *Claim, answer func() error) {
+	t.Helper()
+	server := redistest.Start(t)
+	proxy := redistest.Proxy(t, server.Addr())
+	held, direct := client(proxy.Addr()), client(server.Addr())
+	t.Cleanup(func() { _, _ = held.Close(), direct.Close() })
+	told = &auditLog{}
+	a = (&fleet{t, held, "picket"}).host("host-a", func(c *Config) { c.Audit = told.add })
+	b = (&fleet{t, direct, "picket"}).host("host-b")
+	k, _ = claimed(t, a, "x", "t")
+	if _, err := step(t, a, k, "online", store.AssetOnline, ""); err != nil {
+		t.Fatal(err)
+	}
+	c, err := a.claims.get(k.ID, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy.Freeze()
+	got := make(chan error, 1)
+	go func() { got <- a.Release(t.Context(), k.ID, agent) }()
+	eventually(t, "the release is under way", func() bool { return len(c.writes) > 0 })
+	return a, b, told, k, func() error {
+		proxy.Thaw()
+		return <-got
+	}
+}
+
+// TestG5_AnEndThatIsUnderWayIsNotToldAsLost: the trust runs out while a finish is on its way to Redis. What became of it is asked when it
+// has its answer, not before it lands.
+func TestG5_AnEndThatIsUnderWayIsNotToldAsLost(t *testing.T) {
+	t.Parallel()
+	e, told, k, c := ending(t)
 	over := e.endCall(c)
 	if err := c.writes.Enter(t.Context()); err != nil {
 		t.Fatal(err)
@@ -137,32 +172,17 @@ func TestG5_AFinishThatNeverLandedIsNotAnsweredAsDone(t *testing.T) {
 // is answered about the claim says the same.
 func TestG5_AReleaseThatComesTooLateIsALoss(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
-	proxy := redistest.Proxy(t, server.Addr())
-	held, direct := client(proxy.Addr()), client(server.Addr())
-	t.Cleanup(func() { _, _ = held.Close(), direct.Close() })
-	told := &auditLog{}
-	a := (&fleet{t, held, "picket"}).host("host-a", func(c *Config) { c.Audit = told.add })
-	b := (&fleet{t, direct, "picket"}).host("host-b")
-	k, _ := claimed(t, a, "x", "t")
-	if _, err := step(t, a, k, "online", store.AssetOnline, ""); err != nil {
+	a, b, told, k, answer := heldUp(t)
+	if err := b.config.Redis.Del(t.Context(), a.store.Keys.Lock("x")).Err(); err != nil { // its time is over
 		t.Fatal(err)
 	}
+	claimed(t, b, "x", "t")
 	c, err := a.claims.get(k.ID, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy.Freeze()
-	got := make(chan error, 1)
-	go func() { got <- a.Release(t.Context(), k.ID, agent) }()
-	eventually(t, "the release is under way", func() bool { return len(c.writes) > 0 })
-	if err := direct.Del(t.Context(), a.store.Keys.Lock("x")).Err(); err != nil { // its time is over
-		t.Fatal(err)
-	}
-	claimed(t, b, "x", "t")
 	a.conclude(c, ReasonExpired)
-	proxy.Thaw()
-	wantLost(t, <-got, ReasonExpired)
+	wantLost(t, answer(), ReasonExpired)
 	wantLost(t, a.Release(t.Context(), k.ID, agent), ReasonExpired)
 	if moves := told.moves(); !slices.ContainsFunc(moves, func(s string) bool { return strings.Contains(s, string(audit.Lost)) }) ||
 		slices.ContainsFunc(moves, func(s string) bool { return strings.Contains(s, string(audit.Released)) }) {
@@ -174,17 +194,7 @@ func TestG5_AReleaseThatComesTooLateIsALoss(t *testing.T) {
 // trust runs out.
 func TestG5_AFinishThatIsRepeatedIsNotRefusedWhileItIsAsked(t *testing.T) {
 	t.Parallel()
-	f, _ := setup(t)
-	told := &auditLog{}
-	e := f.host("host-a", func(c *Config) { c.Audit = told.add })
-	k, _ := claimed(t, e, "x", "t")
-	if _, err := step(t, e, k, "online", store.AssetOffline, ""); err != nil {
-		t.Fatal(err)
-	}
-	c, err := e.claims.get(k.ID, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e, told, k, c := ending(t)
 	if err := c.writes.Enter(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -257,27 +267,11 @@ func TestG5_ARefusedLastStepIsNotToldAsDone(t *testing.T) {
 // TestG5_AReleaseIsNotDoneOfWhatAnAdministratorTook: on another host, while its request is held up.
 func TestG5_AReleaseIsNotDoneOfWhatAnAdministratorTook(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t)
-	proxy := redistest.Proxy(t, server.Addr())
-	held, direct := client(proxy.Addr()), client(server.Addr())
-	t.Cleanup(func() { _, _ = held.Close(), direct.Close() })
-	told := &auditLog{}
-	a := (&fleet{t, held, "picket"}).host("host-a", func(c *Config) { c.Audit = told.add })
-	b := (&fleet{t, direct, "picket"}).host("host-b")
-	k, _ := claimed(t, a, "x", "t")
-	c, err := a.claims.get(k.ID, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy.Freeze()
-	got := make(chan error, 1)
-	go func() { got <- a.Release(t.Context(), k.ID, agent) }()
-	eventually(t, "the release is under way", func() bool { return len(c.writes) > 0 })
+	a, b, _, k, answer := heldUp(t)
 	if err := b.Break(t.Context(), "x", "root", "it hangs"); err != nil {
 		t.Fatal(err)
 	}
-	proxy.Thaw()
-	wantLost(t, <-got, ReasonForced)
+	wantLost(t, answer(), ReasonForced)
 	wantLost(t, a.Release(t.Context(), k.ID, agent), ReasonForced)
 }
 
