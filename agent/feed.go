@@ -191,9 +191,14 @@ func (f *Feed) untold(ctx context.Context, asset string) (*client.Ticket, error)
 
 // ticket reads a ticket; nil when there is none.
 func (f *Feed) ticket(ctx context.Context, asset, task string) (*client.Ticket, error) {
+	return readTicket(ctx, f.Client, f.Call, asset, task)
+}
+
+// readTicket reads a ticket; nil when there is none.
+func readTicket(ctx context.Context, cl *client.Client, call func(context.Context, func(context.Context) error) error, asset, task string) (*client.Ticket, error) {
 	var t client.Ticket
-	err := f.Call(ctx, func(ctx context.Context) (err error) {
-		t, err = f.Client.Ticket(ctx, asset, task)
+	err := call(ctx, func(ctx context.Context) (err error) {
+		t, err = cl.Ticket(ctx, asset, task)
 		return err
 	})
 	if p, ok := errors.AsType[*client.Problem](err); ok && p.Code == client.TicketNotFound {

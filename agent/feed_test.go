@@ -60,11 +60,12 @@ func (k kept) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// list answers GET /v1/tickets for one asset's tickets at high risk.
+// list answers GET /v1/tickets for one asset's tickets. Those that are kept by anything but their id run out before they are read.
 func (k kept) list(q url.Values) (list client.TicketList) {
 	since, _ := time.Parse(time.RFC3339Nano, q.Get("since"))
 	for _, t := range k.tickets {
-		if t.Asset == q.Get("asset") && t.HighRisk != nil && *t.HighRisk && !t.UpdatedAt.Before(since) {
+		risky := t.HighRisk != nil && *t.HighRisk
+		if t.Asset == q.Get("asset") && (risky || q.Get("high_risk") == "") && !t.UpdatedAt.Before(since) {
 			list.Tickets = append(list.Tickets, t)
 		}
 	}
@@ -291,5 +292,31 @@ func TestAFeedEnds(t *testing.T) {
 	f.Call = func(context.Context, func(context.Context) error) error { return enough }
 	if err := f.Each(t.Context(), func(report.Asset) error { return nil }); !errors.Is(err, enough) {
 		t.Errorf("without an answer: %v", err)
+	}
+}
+
+// TestAReportThatRunsOutWhileReportsAreReadCountsNot: its ticket is in the listing, and gone.
+func TestAReportThatRunsOutWhileReportsAreReadCountsNot(t *testing.T) {
+	t.Parallel()
+	at := time.Now().UTC().Truncate(time.Second)
+	gathered := func(task string, at time.Time) client.Ticket {
+		facts, err := json.Marshal(ReportFacts{Report: report.Facts{Task: task}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return client.Ticket{Asset: assets.ReportPrefix + "web", Task: task, State: client.StateFinished, Steps: map[string]client.Step{client.StepGather: {Facts: facts, At: at}}}
+	}
+	damaged := gathered("n3", at.Add(-time.Minute))
+	k := kept{nil, map[string]client.Ticket{
+		assets.ReportPrefix + "web/n1": gathered("n1", at.Add(-time.Hour)),
+		"ran out":                      gathered("n2", at.Add(-2*time.Minute)),
+		"whole when it was listed":     damaged,
+	}}
+	damaged.Damaged, damaged.Steps = "steps", nil
+	k.tickets[assets.ReportPrefix+"web/n3"] = damaged
+	f := k.feed(t)
+	all, err := EarlierReports(t.Context(), f.Client, f.Call, "web", "n4", at)
+	if err != nil || len(all) != 1 || all[0].Report.Task != "n1" {
+		t.Errorf("%+v, %v", all, err)
 	}
 }

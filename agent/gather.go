@@ -190,14 +190,14 @@ func EarlierReports(ctx context.Context, cl *client.Client, call func(context.Co
 	})
 	all := []ReportFacts{}
 	for _, t := range told[:min(len(told), mostPast)] {
-		err := call(ctx, func(ctx context.Context) (err error) {
-			t, err = cl.Ticket(ctx, t.Asset, t.Task) // listings leave facts out
-			return err
-		})
+		now, err := readTicket(ctx, cl, call, t.Asset, t.Task) // listings leave facts out
 		if err != nil {
 			return nil, err
 		}
-		f, err := ReadReport(t)
+		if now == nil || now.Damaged != "" { // since it was listed
+			continue
+		}
+		f, err := ReadReport(*now)
 		if err != nil {
 			return nil, err
 		}

@@ -83,6 +83,8 @@ func FuzzTicket(f *testing.F) {
 		}
 		if s := h.stand(); s.HighRisk != nil && !*s.HighRisk && h["high_risk"] != "0" {
 			t.Fatalf("%q stands in the index as no high risk", h["high_risk"])
+		} else if h["state"] != "" && h["high_risk"] != "" && s.HighRisk == nil && !s.Damaged {
+			t.Fatalf("%q stands in the index as not assessed", h["high_risk"])
 		}
 		for name, step := range ticket.Steps {
 			if !json.Valid(step.Facts) {

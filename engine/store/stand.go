@@ -80,9 +80,10 @@ func decodeStand(f []string) Stand {
 	if len(f) != 6 || f[0] == "" {
 		return Stand{}
 	}
+	high := risk(f[5])
 	return Stand{
 		State: State(f[0]), Run: number(f[1]), Revision: number(f[2]), UpdatedAt: millis(f[3]),
-		Failed: f[4] != "" || State(f[0]) == Failed, HighRisk: risk(f[5]),
+		Failed: f[4] != "" || State(f[0]) == Failed, HighRisk: high, Damaged: high == nil && f[5] != "",
 	}
 }
 
@@ -102,7 +103,7 @@ func askStanding(ctx context.Context, p redis.Pipeliner, key string, more ...str
 func (a standing) answer() (Hash, Stand) {
 	h := zip(a.names, a.fields.Val())
 	is := h.stand()
-	is.Damaged = is.State != "" && h.outlives(a.log.Val())
+	is.Damaged = is.Damaged || is.State != "" && h.outlives(a.log.Val())
 	return h, is
 }
 
