@@ -93,6 +93,12 @@ func attemptVerdicts(t *testing.T, s *shared) {
 	if got := verdict(t, b, attempt(b, id, in, "ops", 1), outbox.Busy); got.Wait <= 0 || got.Wait > time.Minute {
 		t.Errorf("wait is %s", got.Wait)
 	}
+	lease := a.config.Redis.HGet(t.Context(), a.store.Keys.Ticket(id), "lease.ops").Val()
+	a.config.Redis.HSet(t.Context(), a.store.Keys.Ticket(id), "lease.ops", time.Now().Add(time.Hour).UnixMilli())
+	if got := verdict(t, b, attempt(b, id, in, "ops", 1), outbox.Busy); got.Wait > time.Minute {
+		t.Errorf("when Redis' clock was set back it is not asked again for %s", got.Wait)
+	}
+	a.config.Redis.HSet(t.Context(), a.store.Keys.Ticket(id), "lease.ops", lease)
 	verdict(t, b, attempt(b, id, "unheard of", "ops", 1), outbox.Busy) // the ticket has another, which tells the same
 	verdict(t, b, attempt(b, id, "unheard of", "other", 1), outbox.Lost)
 	verdict(t, a, attempt(a, store.ID("verdicts", "gone"), in, "ops", 1), outbox.Lost)

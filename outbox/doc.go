@@ -66,6 +66,7 @@
 //     channels that it has it goes on. Where no daemon has the channel the notification stays pending, to be discarded by a person.
 //   - An attempt is that of one run of a daemon, for one intent, with one number. A retry's intent waits for the attempt that the
 //     intent before it has in flight, on this host too: until its outcome, which counts for the channel, or its lease's end.
+//   - Leases end by Redis' clock. One that is set forward ends them early: another host sends at once, under the same key, or parks.
 //   - On an at_most_once channel Begin refuses any channel but a pending one. What is found as sending after a crash is never
 //     sent again: it is parked for a person. So is an intent whose channel this outbox knows an attempt of, of the same run under
 //     another intent, of which nobody knows whether it arrived: Redis lost that one. A retry is a person's word, and is sent.

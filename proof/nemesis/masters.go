@@ -50,15 +50,20 @@ const (
 	settled   = 5 * time.Second        // after a planned failover everybody knows the new master
 )
 
-// plannedFailover tells that masters change on purpose, until the function that it returns was called.
-func (f *field) plannedFailover() (over func()) {
+// planFailover has a master change on purpose. One that does not come about in time may come later, when nobody holds writes back.
+func (f *field) planFailover(ctx context.Context) error {
 	set := func(until time.Time) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.planned = until
 	}
 	set(time.Now().Add(mending))
-	return func() { set(time.Now().Add(settled)) }
+	if err := f.stage.Failover(ctx); err != nil {
+		set(time.Time{})
+		return err
+	}
+	set(time.Now().Add(settled))
+	return nil
 }
 
 // watchMasters writes down a failover that no plan made: on a busy machine a master may be silent for longer than its watchers bear. What

@@ -94,10 +94,7 @@ func (j job) onShard(ctx context.Context, b blow) error {
 }
 
 func failOver(ctx context.Context, j job) error {
-	return j.onShard(ctx, blow{begin: func(ctx context.Context) error {
-		defer j.plannedFailover()()
-		return j.stage.Failover(ctx)
-	}})
+	return j.onShard(ctx, blow{begin: j.planFailover})
 }
 
 func loseWrites(ctx context.Context, j job) error {

@@ -32,7 +32,11 @@ func (t *sentinel) failover(ctx context.Context, _ int, master *Node) error {
 			return fmt.Errorf("%s is not in step", replica.Name)
 		}
 	}
-	sentinel := t.sentinels[t.draw(len(t.sentinels))]
+	sentinels := t.able(ctx)
+	if len(sentinels) == 0 {
+		return errors.New("no Sentinel fails over now: each is in TILT mode")
+	}
+	sentinel := sentinels[t.draw(len(sentinels))]
 	if _, err := sentinel.Do(ctx, "SENTINEL", "FAILOVER", masterName); err != nil {
 		return fmt.Errorf("%s: %w", sentinel.Name, err)
 	}
@@ -52,6 +56,16 @@ func (t *sentinel) failover(ctx context.Context, _ int, master *Node) error {
 		time.Sleep(pollEvery)
 	}
 	return errors.New("no replica becomes the master")
+}
+
+// able are the Sentinels that are not in TILT mode, as one is for 30 s after it was frozen: it begins the failover when that is over.
+func (t *sentinel) able(ctx context.Context) (able []*Node) {
+	for _, n := range t.sentinels {
+		if n.info(ctx, "sentinel_tilt", "INFO", "sentinel") == "0" {
+			able = append(able, n)
+		}
+	}
+	return able
 }
 
 // hasAll waits for a short time until a replica has what its master had written.

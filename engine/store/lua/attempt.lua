@@ -16,7 +16,8 @@ local t = redis.call('HMGET', TICKET, 'state', 'intent', 'intents', field('deliv
 local state, status = t[1], t[4]
 local settled = status == 'sent' or status == 'dead' or status == 'discarded' or status == 'parked'
 local received = t[9] and string.find(' ' .. t[9], ' ' .. RUN .. '/', 1, true)
-local left = math.max((tonumber(t[6]) or 0) - tonumber(NOW), 0)
+-- How long it is to be waited for: no longer than a lease, as NOW may have been set back, and may be put right.
+local left = math.min(math.max((tonumber(t[6]) or 0) - tonumber(NOW), 0), tonumber(LEASE))
 if t[2] ~= INTENT then
   if names(t[3], INTENT) or tonumber(t[12] or 0) > tonumber(RUN) then
     return answer(SUPERSEDED)
