@@ -136,20 +136,26 @@ func (e *Engine) restore(ctx context.Context, c *claim, r record, stamp time.Dur
 	}
 	silence := max(stamp-r.Sign-r.Heartbeat/noteShare, 0)
 	c.sign, c.noted = e.dog.at(sent).clock-silence, r.Sign
-	c.trusted, c.renewAt = e.trust.until(sent), e.trust.renewal(sent)
 	c.unanswered = true // a call of the earlier run's may have ended it, and may land yet
+	var reason Reason
+	switch { // before anybody finds the claim, who would be told that it is held
+	case !extended:
+		reason = e.diagnose(c, e.config.TTL/6)
+	case r.Watched && c.process == nil:
+		reason = ReasonProcessExit
+	}
+	if extended {
+		c.trusted, c.renewAt = e.trust.until(sent), e.trust.renewal(sent)
+	}
 	e.claims.reserve(c.account, 1<<31-1)
 	e.claims.add(c)
 	e.lookout.Saw(c.ticket.Asset, c.token)
 	switch {
-	case !extended:
-		e.conclude(c, e.diagnose(c, e.config.TTL/6))
-	case r.Watched && c.process == nil:
-		e.conclude(c, ReasonProcessExit)
-		e.free(ctx, c)
-	default:
+	case reason == "":
 		e.processes.add(c)
 		e.dog.follow(c)
+	case e.conclude(c, reason) && extended:
+		e.free(ctx, c)
 	}
 	return true
 }

@@ -12,8 +12,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/redistest"
@@ -256,6 +259,55 @@ func TestAdoptionWaitsForRedis(t *testing.T) {
 	<-e.Restored()
 	if _, err := e.Heartbeat(t.Context(), k.ID, 0); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestG8_AClaimThatAnotherTookMeanwhileIsNeverToldAsHeld, not even while its daemon, which starts again, asks why it lost it.
+func TestG8_AClaimThatAnotherTookMeanwhileIsNeverToldAsHeld(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	direct, slow := client(server.Addr()), client(server.Addr())
+	t.Cleanup(func() { _, _ = direct.Close(), slow.Close() })
+	f, folder := &fleet{t, direct, "picket"}, t.TempDir()
+	e, stop := f.run(folder)
+	pid, _ := child(t)
+	k := byProcess(t, e, "x", pid)
+	stop()
+	b := f.host("host-b")
+	letGo(t, b, "x")
+	claimed(t, b, "x", "t")
+
+	asked := asks{key: b.store.Keys.Ticket(k.Ticket), begun: make(chan struct{}), answer: make(chan struct{})}
+	slow.AddHook(&asked)
+	e = (&fleet{t, slow, "picket"}).host("host-a", func(c *Config) { c.StateDir, c.TTL = folder, time.Minute })
+	<-asked.begun
+	if got, err := e.Heartbeat(t.Context(), k.ID, 0); err == nil {
+		t.Errorf("it is told as %s, and trusted for %s", got.Status, got.Trusted)
+	}
+	close(asked.answer)
+	<-e.Restored()
+	_, err := e.Heartbeat(t.Context(), k.ID, 0)
+	wantLost(t, err, ReasonTaken)
+}
+
+// asks holds up what is asked about a ticket.
+type asks struct {
+	key           string
+	once          sync.Once
+	begun, answer chan struct{}
+}
+
+func (a *asks) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (a *asks) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook { return next }
+
+func (a *asks) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if slices.ContainsFunc(cmd.Args(), func(arg any) bool { s, ok := arg.(string); return ok && strings.Contains(s, a.key) }) {
+			a.once.Do(func() { close(a.begun) })
+			<-a.answer
+		}
+		return next(ctx, cmd)
 	}
 }
 
