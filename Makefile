@@ -64,17 +64,17 @@ test: ## Install what the tests need, lint, and run all tests, with the race det
 	@if [[ -s .cache/flaky ]]; then echo "FLAKY: these failed once and passed alone. Each is a fault to be mended:"; cat .cache/flaky; fi
 
 # The parts of test. What has time-outs is not tested beside what computes: all is compiled first, what is left of that (linking) gives
-# way to tests, and two packages run at a time: the command, which starts many processes, beside the engine, which waits more than it
-# computes, and those on a real system.
+# way to tests, and two packages run at a time beside those on a real system: the engine, which waits more than it computes, beside the
+# others, the daemon last. The command, whose tests start it more than a thousand times, which the race detector makes slow, is plain.
 .PHONY: test-race test-packages test-plain
 test-race: # lint has all of vet, and go test a part
 	CGO_ENABLED=1 nice go list -race -test -export ./... >/dev/null
-	CGO_ENABLED=1 .ci/test "./daemon/cmd/picket ./engine ./daemon $$(go list ./... | grep -v -e /proof -e /agent/findings -e /agent/report -e '^github.com/picketd/picket$$' | tr '\n' ' ')" \
+	CGO_ENABLED=1 .ci/test "./engine $$(go list ./... | grep -v -e /proof -e /agent/findings -e /agent/report -e /cmd/picket$$ -e /daemon$$ -e '^github.com/picketd/picket$$' | tr '\n' ' ') ./daemon" \
 		-race -toolexec 'nice -n 19' -vet=off -shuffle=on -p 2 -parallel 4 -timeout 20m $(TESTFLAGS)
 test-packages:
 	packaging/systemd-test/run
-test-plain: # what computes and does nothing at the same time
-	$(PLAIN) .ci/test '. ./agent/findings ./agent/report ./proof/...' -vet=off -shuffle=on -p 3 -timeout 20m $(TESTFLAGS)
+test-plain: # and what computes and does nothing at the same time
+	$(PLAIN) .ci/test './daemon/cmd/picket . ./agent/findings ./agent/report ./proof/...' -vet=off -shuffle=on -p 3 -timeout 20m $(TESTFLAGS)
 
 .PHONY: test-redis
 test-redis: ## Run the whole contract on a standalone Redis, with Sentinel and on a Cluster with replicas; on Valkey, too, where it is
