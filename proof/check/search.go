@@ -5,8 +5,12 @@ package check
 
 import "slices"
 
-// enough is how many positions a search looks at before it gives up: half a minute of an idle processor.
-const enough = 2_000_000
+const (
+	// enough is how many positions a search looks at before it gives up: half a minute of an idle processor.
+	enough = 2_000_000
+	// light is how many positions it compares with one in the same time.
+	light = 64
+)
 
 // search looks for an order as linearizable does, where data may be lost, too.
 func search(ops []*op, relaxed string) verdict {
@@ -51,6 +55,7 @@ type sweep struct {
 	past     []position // if any are: what the register has been, in orders that have at least these ops
 	been     positions  // the same
 	looked   int        // at how many positions
+	compared int        // with how many, in light ones
 	late     bool       // it is given up
 }
 
@@ -154,6 +159,7 @@ func (s *sweep) explore(goesOn func(position) bool) {
 			}
 			done := p.done.or(s.lower[place]).with(place)
 			if o.kind == toLose {
+				s.compared += len(s.past) - setBack[done]
 				for n := setBack[done]; n < len(s.past); n++ {
 					if was := s.past[n]; was.done.and(s.must).within(done) {
 						visit(position{was.register, done.or(was.done)})
@@ -169,12 +175,13 @@ func (s *sweep) explore(goesOn func(position) bool) {
 			}
 		}
 		s.looked++
-		s.late = s.late || s.looked > enough
+		s.late = s.late || s.looked+s.compared/light > enough
 	}
 }
 
 // remember adds to the past, if that is still needed, unless it is known of orders that have less.
 func (s *sweep) remember(register int, done set) {
+	s.compared += len(s.been[register])
 	if s.losing > 0 && !slices.ContainsFunc(s.been[register], func(was set) bool { return was.within(done) }) {
 		s.been[register] = append(s.been[register], done)
 		s.past = append(s.past, position{register, done})
@@ -195,6 +202,7 @@ func (s *sweep) told(p position) position {
 func (s *sweep) keep(found positions, p position) {
 	better := func(a, b set) bool { return a.within(b) && a.and(s.must) == b.and(s.must) }
 	some := found[p.register]
+	s.compared += len(some)
 	if slices.ContainsFunc(some, func(was set) bool { return better(was, p.done) }) {
 		return
 	}
