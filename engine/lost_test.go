@@ -58,6 +58,40 @@ func lostIsSole(t *testing.T, s *shared) {
 	}
 }
 
+// TestG10_ATicketThatAnswersNothingKeepsItsDoubt: b is at it when a asks for the last time. Then the ticket cannot be read for long, and is
+// lost.
+func TestG10_ATicketThatAnswersNothingKeepsItsDoubt(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	a, b := f.frozen("host-a"), f.frozen("host-b")
+	at := a.now()
+	a.now = func() time.Duration { return at }
+	k, _ := claimed(t, a, "doubted", "t")
+	in, key := notified(t, a, k, "pager"), a.store.Keys.Ticket(k.Ticket)
+	deliver(t, b, k.Ticket, "pager", "", outbox.Go)
+	round := func(answered bool) {
+		t.Helper()
+		if _, err := a.courier.Heed(t.Context(), nil); (err == nil) != answered {
+			t.Errorf("the round says %v", err)
+		}
+	}
+	round(true)
+	f.client.Del(t.Context(), key)
+	f.client.Set(t.Context(), key, "not a ticket", 0)
+	for range 3 {
+		at += 5 * time.Minute
+		round(false)
+	}
+	f.client.Del(t.Context(), key)
+	round(true)
+	if err := a.lookout.Sign(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if verdict(t, a, attempt(a, k.Ticket, in, "pager", 1), outbox.Lost).Sole {
+		t.Error("what another was at is this host's alone")
+	}
+}
+
 // lostIsDecided: pager was begun, Redis lost the ticket, and what is known of it waits in the outbox.
 func lostIsDecided(t *testing.T, s *shared) {
 	told := &auditLog{}

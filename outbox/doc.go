@@ -43,6 +43,7 @@
 //     the ticket: on the host where it is decided when the call returns, on the others after the engine's next round, which asks the
 //     tickets of what is to be sent every 2 s: of the 500 intents that are due soonest within 15 s, and of 500 of all, in turn. With
 //     n intents to send, a decision is here after n/250 s at latest. Before that it stops whatever asks for its attempt.
+//     A ticket that does not answer delays no other, and is asked again in its turn; a round in which one is silent takes up to 5 s.
 //   - Redis has lost an intent only if the ticket is gone or has no other intent, receipt or outcome on that channel for the same run,
 //     and is not in a later one. Then it is sent all the same, if it is younger than give_up. Where another intent tells people
 //     the same under the same key, this one waits for what becomes of that.
