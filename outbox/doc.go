@@ -64,7 +64,7 @@
 //     failover as owners do, and owns nothing.
 //   - An owner whose configuration has a channel no more, or whose outbox has no room for what it answers for, offers the ticket to
 //     the daemons that can deliver it. From then on (Yield, before anyone can take it) it sends none of it without asking. On the
-//     channels that it has it goes on. Where no daemon has the channel the notification stays pending, to be discarded by a person.
+//     channels that it has it goes on. What else is open here for the ticket, because Redis lost it, changes nothing about that. Where no daemon has the channel the notification stays pending, to be discarded by a person.
 //   - An attempt is that of one run of a daemon, for one intent, with one number. A retry's intent waits for the attempt that the
 //     intent before it has in flight, on this host too: until its outcome, which counts for the channel, or its lease's end.
 //   - Leases end by Redis' clock. One that is set forward ends them early: another host sends at once, under the same key, or parks.
