@@ -5,6 +5,7 @@ package engine
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -159,6 +160,48 @@ func lostIsDecided(t *testing.T, s *shared) {
 			if anew {
 				letGo(t, e, id.Asset)
 			}
+		}
+	}
+}
+
+// TestG9_APersonDiscardsHereWhatRedisLostAndNobodyCanSend: the next run of the daemon has the channel no more.
+func TestG9_APersonDiscardsHereWhatRedisLostAndNobodyCanSend(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	path := filepath.Join(t.TempDir(), "outbox.db")
+	a := f.frozen("host-a", boxAt(t, path, outbox.Options{}))
+	refs := map[string]outbox.Ref{}
+	for _, name := range []string{"gone", "anew", "there"} {
+		k, _ := claimed(t, a, name, "t")
+		refs[name] = outbox.Ref{Ticket: k.Ticket.String(), ID: notified(t, a, k, "ops")}
+		letGo(t, a, k.Ticket.Asset)
+	}
+	_ = a.Stop(t.Context())
+	_ = a.config.Outbox.Close()
+	e := f.frozen("host-a", boxAt(t, path, outbox.Options{}), func(c *Config) { c.Channels = channels[1:] })
+	for name, ref := range refs {
+		id := store.ID(store.Asset(name), "t")
+		if name != "there" {
+			lose(t, e, id)
+		}
+		if name == "anew" {
+			claimed(t, e, name, "t")
+		}
+		r := delivery.Resolution{Ticket: id, Channel: "ops", By: "1/0", Reason: "the channel is no more"}
+		if _, err := e.Settle(t.Context(), r); err == nil {
+			t.Errorf("%s: what nobody tried to send is settled", name)
+		}
+		if in, err := e.config.Outbox.Get(ref); err != nil || in.Channels["ops"].Status != outbox.Pending {
+			t.Errorf("%s: it is %+v, %v", name, in, err)
+		}
+		if _, err := e.Discard(t.Context(), r); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if in, err := e.config.Outbox.Get(ref); err != nil || in.Origin != outbox.Closed || in.Channels["ops"].Status != outbox.Discarded {
+			t.Errorf("%s: it is %+v, %v", name, in, err)
+		}
+		if _, err := e.Discard(t.Context(), r); err == nil {
+			t.Errorf("%s: it is discarded twice", name)
 		}
 	}
 }

@@ -47,6 +47,7 @@
 //   - Redis has lost an intent only if the ticket is gone or has no other intent, receipt or outcome on that channel for the same run,
 //     and is not in a later one. Then it is sent all the same, if it is younger than give_up. Where another intent tells people
 //     the same under the same key, this one waits for what becomes of that.
+//     Until then, and without end on a channel that is not configured here any more, a person can discard it on this host.
 //   - A ticket that a failover brought back to NOTIFYING is told what is settled here. What is not, because another intent had
 //     superseded it, is adopted again from the ticket.
 //   - While Redis is away nobody can be asked, so only that is sent which nobody can have taken over, and which its ticket named as
