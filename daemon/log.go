@@ -47,7 +47,10 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 // logPatience is how long a first line waits for who reads the log. The next ones do not, until one can be written again.
 const logPatience = 50 * time.Millisecond
 
-// lossyWriter drops what cannot be written at once. Under systemd standard error leads to journald: when that is stopped, a plain
+// errDropped is for whoever must know, as a channel of type log; a Logger does not ask.
+var errDropped = errors.New("it was dropped, because nobody reads the log")
+
+// lossyWriter drops what cannot be written at once, and says so. Under systemd standard error leads to journald: when that is stopped, a plain
 // write blocks as soon as the buffer between is full, and with it whoever logs, the renewal of locks included. When journald was
 // ended, the stream to it is broken for good, and another one is opened. Its user calls it from one goroutine at a time, as a
 // slog.Handler does.
@@ -75,7 +78,7 @@ func (w *lossyWriter) Write(p []byte) (int, error) {
 		w.broken = true
 	}
 	w.lost++
-	return len(p), nil
+	return 0, errDropped
 }
 
 // mended reports whether there is a stream that is not broken, and opens one if need be.

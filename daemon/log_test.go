@@ -5,12 +5,16 @@ package daemon
 
 import (
 	"bufio"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/picketd/picket/notifier/channel"
+	"github.com/picketd/picket/outbox"
 )
 
 // TestF27_ALogThatNobodyReadsHoldsUpNobody, be it a pipe or, as under systemd, a stream to journald.
@@ -76,5 +80,34 @@ func TestF27_ALogThatNobodyReadsHoldsUpNobody(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestG9_ALineThatIsDroppedIsNoReceipt: a channel of type log has told nobody while nobody reads the log.
+func TestG9_ALineThatIsDroppedIsNoReceipt(t *testing.T) {
+	t.Parallel()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	defer writer.Close()
+	for name, log := range map[string]*slog.Logger{"json": NewLogger(writer), "journal": slog.New(newPriorityHandler(&lossyWriter{file: writer}))} {
+		c, problems := channel.New(channel.Config{Name: "local", Type: "log"}, channel.Env{Logger: log})
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		body, err := c.Render(channel.Message{Ticket: "web-01/w48", Severity: "critical", Title: strings.Repeat("x", 100)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent := 0
+		r := channel.Result{Status: outbox.Sent}
+		for ; sent < 10_000 && r.Status == outbox.Sent; sent++ {
+			r = c.Send(t.Context(), channel.Delivery{Body: body})
+		}
+		if r.Status != outbox.Pending || !strings.Contains(r.Error, "dropped") {
+			t.Errorf("%s: after %d lines that nobody reads: %+v", name, sent, r)
+		}
 	}
 }

@@ -111,7 +111,7 @@ func (d *Daemon) startParts(ctx context.Context) error {
 	send, err = notifier.New(notifier.Config{
 		Outbox: d.outbox, Channels: d.config.Channels, Files: files{}, Attempt: eng.Attempt, Outcome: eng.Outcome,
 		RetryFirst: time.Duration(d.config.Outbox.RetryFirst), RetryMax: time.Duration(d.config.Outbox.RetryMax),
-		GiveUp: time.Duration(d.config.Outbox.GiveUp), Boottime: process.Boottime, Version: Version().Version,
+		GiveUp: time.Duration(d.config.Outbox.GiveUp), Boottime: process.Boottime, Boot: process.BootID(), Version: Version().Version,
 		Output: d.output, Logger: d.log, Registry: d.registry,
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/picketd/picket/engine/delivery"
 	"github.com/picketd/picket/engine/redistest"
@@ -18,7 +19,8 @@ import (
 	"github.com/picketd/picket/outbox"
 )
 
-// TestG9_OneTicketThatCannotBeReadStopsNoOther: neither the take-over from a dead daemon, nor the sweep of the own hints, nor the walk.
+// TestG9_OneTicketThatCannotBeReadStopsNoOther: neither the round that asks what was decided, nor the take-over from a dead daemon, nor
+// the sweep of the own hints, nor the walk.
 func TestG9_OneTicketThatCannotBeReadStopsNoOther(t *testing.T) {
 	t.Parallel()
 	f, _ := setup(t)
@@ -28,7 +30,9 @@ func TestG9_OneTicketThatCannotBeReadStopsNoOther(t *testing.T) {
 	for _, asset := range assets { // the bad one's hint is the oldest
 		c, _ := claimed(t, a, asset, "t")
 		intents[asset] = notified(t, a, c, "ops")
-		time.Sleep(2 * time.Millisecond)
+		if time.Sleep(2 * time.Millisecond); asset == "bad" {
+			fill(t, a, 100) // so that the others are in another question
+		}
 	}
 	bad := store.ID("bad", "t")
 	key := a.store.Keys.Ticket(bad)
@@ -36,6 +40,18 @@ func TestG9_OneTicketThatCannotBeReadStopsNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.config.Redis.ZAdd(t.Context(), hintsOf(b, a.daemon.ID, bad.Asset), redis.Z{Member: "no ticket"})
+
+	decided, _ := claimed(t, a, "decided", "t")
+	ref := outbox.Ref{Ticket: decided.Ticket.String(), ID: notified(t, a, decided, "ops")}
+	if _, err := b.Discard(t.Context(), delivery.Resolution{Ticket: decided.Ticket, By: "1/0", Reason: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.courier.Heed(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "1 of the tickets, the first is bad/t") {
+		t.Errorf("it says %v", err)
+	}
+	if in, err := a.config.Outbox.Get(ref); err != nil || in.Origin != outbox.Closed {
+		t.Errorf("what was decided elsewhere is still %s here, %v", in.Origin, err)
+	}
 
 	if err := b.courier.LookAfter(t.Context(), store.Silent{ID: a.daemon.ID}); err == nil || !strings.Contains(err.Error(), "2 of the tickets, the first is") {
 		t.Errorf("it says %v", err)
@@ -68,6 +84,24 @@ func TestG9_OneTicketThatCannotBeReadStopsNoOther(t *testing.T) {
 		if id := store.ID(store.Asset(asset), "t"); !hinted(t, b, b.config.Outbox.ID(), id) {
 			t.Errorf("the hint of %s was not put back", id)
 		}
+	}
+}
+
+// fill puts so many intents into an outbox of which Redis lost the tickets.
+func fill(t *testing.T, e *Engine, n int) {
+	t.Helper()
+	var g errgroup.Group
+	for i := range n {
+		id := store.ID(store.Asset(fmt.Sprint("lost ", i)), "t")
+		g.Go(func() error {
+			return e.config.Outbox.Adopt(outbox.Intent{
+				Ref: outbox.Ref{Ticket: id.String(), ID: fmt.Sprint("lost ", i)}, Asset: string(id.Asset), Task: "t", Run: 1, At: time.Now(),
+				Channels: map[string]outbox.Delivery{"ops": {Type: "webhook", Status: outbox.Pending, Due: time.Now()}},
+			})
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,40 @@ func lostIsSole(t *testing.T, s *shared) {
 		if q.At = time.Now().Add(-time.Hour); verdict(t, a, q, outbox.Lost).Sole {
 			t.Errorf("%s: others may have taken over what is older than this run", c.name)
 		}
+	}
+}
+
+// TestG10_ATicketThatAnswersNothingKeepsItsDoubt: b is at it when a asks for the last time. Then the ticket cannot be read for long, and is
+// lost.
+func TestG10_ATicketThatAnswersNothingKeepsItsDoubt(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	a, b := f.frozen("host-a"), f.frozen("host-b")
+	at := a.now()
+	a.now = func() time.Duration { return at }
+	k, _ := claimed(t, a, "doubted", "t")
+	in, key := notified(t, a, k, "pager"), a.store.Keys.Ticket(k.Ticket)
+	deliver(t, b, k.Ticket, "pager", "", outbox.Go)
+	round := func(answered bool) {
+		t.Helper()
+		if _, err := a.courier.Heed(t.Context(), nil); (err == nil) != answered {
+			t.Errorf("the round says %v", err)
+		}
+	}
+	round(true)
+	f.client.Del(t.Context(), key)
+	f.client.Set(t.Context(), key, "not a ticket", 0)
+	for range 3 {
+		at += 5 * time.Minute
+		round(false)
+	}
+	f.client.Del(t.Context(), key)
+	round(true)
+	if err := a.lookout.Sign(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if verdict(t, a, attempt(a, k.Ticket, in, "pager", 1), outbox.Lost).Sole {
+		t.Error("what another was at is this host's alone")
 	}
 }
 
@@ -125,6 +160,48 @@ func lostIsDecided(t *testing.T, s *shared) {
 			if anew {
 				letGo(t, e, id.Asset)
 			}
+		}
+	}
+}
+
+// TestG9_APersonDiscardsHereWhatRedisLostAndNobodyCanSend: the next run of the daemon has the channel no more.
+func TestG9_APersonDiscardsHereWhatRedisLostAndNobodyCanSend(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	path := filepath.Join(t.TempDir(), "outbox.db")
+	a := f.frozen("host-a", boxAt(t, path, outbox.Options{}))
+	refs := map[string]outbox.Ref{}
+	for _, name := range []string{"gone", "anew", "there"} {
+		k, _ := claimed(t, a, name, "t")
+		refs[name] = outbox.Ref{Ticket: k.Ticket.String(), ID: notified(t, a, k, "ops")}
+		letGo(t, a, k.Ticket.Asset)
+	}
+	_ = a.Stop(t.Context())
+	_ = a.config.Outbox.Close()
+	e := f.frozen("host-a", boxAt(t, path, outbox.Options{}), func(c *Config) { c.Channels = channels[1:] })
+	for name, ref := range refs {
+		id := store.ID(store.Asset(name), "t")
+		if name != "there" {
+			lose(t, e, id)
+		}
+		if name == "anew" {
+			claimed(t, e, name, "t")
+		}
+		r := delivery.Resolution{Ticket: id, Channel: "ops", By: "1/0", Reason: "the channel is no more"}
+		if _, err := e.Settle(t.Context(), r); err == nil {
+			t.Errorf("%s: what nobody tried to send is settled", name)
+		}
+		if in, err := e.config.Outbox.Get(ref); err != nil || in.Channels["ops"].Status != outbox.Pending {
+			t.Errorf("%s: it is %+v, %v", name, in, err)
+		}
+		if _, err := e.Discard(t.Context(), r); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if in, err := e.config.Outbox.Get(ref); err != nil || in.Origin != outbox.Closed || in.Channels["ops"].Status != outbox.Discarded {
+			t.Errorf("%s: it is %+v, %v", name, in, err)
+		}
+		if _, err := e.Discard(t.Context(), r); err == nil {
+			t.Errorf("%s: it is discarded twice", name)
 		}
 	}
 }

@@ -109,10 +109,13 @@ func (j *job) begin() {
 			return
 		}
 	}
-	last := j.in.At.Add(j.n.GiveUp)
+	if !j.memo.seated {
+		j.memo.first = j.n.Boottime()
+	}
 	j.memo.seated, j.memo.rank = true, j.rank
 	wait, inLine := j.ch.admit(now, waiting{key: key{j.in.ID, j.name}, rank: j.rank})
-	old := wait > 0 && j.tooOld()
+	last := j.waitsUntil()
+	old := wait > 0 && !now.Before(last)
 	if wait > 0 && !old {
 		if !inLine || wait > j.n.RetryMax {
 			wait = j.n.spread(min(wait, j.n.RetryMax))
@@ -201,8 +204,6 @@ func (j *job) alone() bool {
 	return j.n.ctx.Err() == nil && j.in.Origin == outbox.Committed && !j.d.AtMostOnce && j.n.Boottime() >= j.memo.busyUntil &&
 		!j.tooOld()
 }
-
-func (j *job) tooOld() bool { return !time.Now().Before(j.in.At.Add(j.n.GiveUp)) }
 
 // stands reports whether the outbox still has this to send: what an administrator decides is a fact there.
 func (j *job) stands() bool {

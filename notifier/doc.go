@@ -26,6 +26,9 @@
 //	Sent                        settled
 //	Dead                        settled: refused for good
 //	Pending, Unknown            tried again with the same key and body, after a backoff; older than GiveUp: Dead
+//	                            GiveUp is counted on CLOCK_BOOTTIME where this boot staged the intent, else by the wall clock from its
+//	                            At. An old one that was never tried from here, as its host was off, or a clock wrong, waits for its
+//	                            turn on a channel that cannot be used, for as long as GiveUp since this run was about to try it
 //	Unknown on at_most_once     never tried again: the next question to the ticket parks it for a person
 //	doubtful on at_most_once    the same: an answer 500, 502 or 504, an exit code other than 75
 //

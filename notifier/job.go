@@ -58,3 +58,23 @@ func (j *job) postpone(wait time.Duration) {
 	j.again = time.Now().Add(wait)
 	_ = j.n.persist(func() error { return j.n.box.Postpone(j.in.Ref, j.name, j.again) })
 }
+
+func (j *job) tooOld() bool { return !time.Now().Before(j.end()) }
+
+// end is when give_up is over, by the wall clock as it goes now. That may have been set since this boot staged the intent.
+func (j *job) end() time.Time {
+	if j.in.Boot != "" && j.in.Boot == j.n.Boot {
+		return time.Now().Add(j.in.Clock + j.n.GiveUp - j.n.Boottime())
+	}
+	return j.in.At.Add(j.n.GiveUp)
+}
+
+// waitsUntil is for how long a channel that cannot be used is waited for: to the end, and where nothing was tried from here yet, for as
+// long as give_up since this run looked first. A clock may have been wrong, or all hosts away.
+func (j *job) waitsUntil() time.Time {
+	end := j.end()
+	if untried := time.Now().Add(j.memo.first + j.n.GiveUp - j.n.Boottime()); j.d.Attempts == 0 && untried.After(end) {
+		return untried
+	}
+	return end
+}

@@ -47,7 +47,8 @@ type Config struct {
 	RetryMax   time.Duration // Defaults to 5 min
 	GiveUp     time.Duration // Defaults to 24 h
 
-	Boottime func() time.Duration // CLOCK_BOOTTIME, which leases are counted on
+	Boottime func() time.Duration // CLOCK_BOOTTIME, which leases are counted on, and GiveUp of what this boot staged
+	Boot     string               // this boot's id. Without one GiveUp goes by the wall clock
 
 	Version  string       // for User-Agent. Defaults to dev
 	Output   io.Writer    // where channels of type log write their line. Defaults to Logger

@@ -16,6 +16,7 @@ import (
 type memo struct {
 	asks      int           // questions in a row that got no answer
 	busyUntil time.Duration // on Boottime: until then another's lease that was seen may be alive
+	first     time.Duration // on Boottime: when this run was about to try it first; set with seated
 	seated    bool          // rank is set, and kept until the channel is settled
 	rank      rank
 	untold    *outbox.Outcome // of an attempt that is over, not on the ticket yet; it is brought there before the next one

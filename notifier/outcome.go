@@ -164,7 +164,7 @@ func (j *job) left() (names []string, err error) {
 // decide turns a sender's result into what is recorded, and when the channel is looked at next. It is the one place that
 // knows of at_most_once, of give_up and of the backoff.
 func (j *job) decide(r channel.Result, number int, now time.Time) (status outbox.Status, text string, due time.Time) {
-	end := j.in.At.Add(j.n.GiveUp)
+	end := j.end()
 	switch {
 	case r.Status.Settled():
 		return r.Status, r.Error, now.Add(tellFirst)

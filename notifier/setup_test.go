@@ -201,10 +201,23 @@ func (w *world) putAs(origin outbox.Origin, id string, channels ...string) outbo
 
 func refOf(id string) outbox.Ref { return outbox.Ref{Ticket: "web-01/" + id, ID: id} }
 
+// putAged makes an intent ready on ops that is staged now in that boot, and so old by the wall clock.
+func (w *world) putAged(origin outbox.Origin, id string, age time.Duration, boot string) {
+	w.t.Helper()
+	in := outbox.Intent{At: time.Now().Add(-age), Boot: boot, Clock: w.Boottime()}
+	if err := w.writeAs(origin, in, id, "ops"); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func (w *world) write(origin outbox.Origin, id string, channels ...string) error {
+	return w.writeAs(origin, outbox.Intent{At: time.Now()}, id, channels...)
+}
+
+func (w *world) writeAs(origin outbox.Origin, as outbox.Intent, id string, channels ...string) error {
 	in := outbox.Intent{
 		Ref: refOf(id), Asset: "web-01", Task: id, Run: 1, Key: "web-01/" + id,
-		At: time.Now(), Severity: "high", Content: []byte(`{}`), Channels: map[string]outbox.Delivery{},
+		At: as.At, Boot: as.Boot, Clock: as.Clock, Severity: "high", Content: []byte(`{}`), Channels: map[string]outbox.Delivery{},
 	}
 	for _, name := range channels {
 		d := outbox.Delivery{Type: "log", Status: outbox.Pending, Body: []byte("body of " + id), Due: time.Now()}

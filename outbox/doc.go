@@ -43,9 +43,11 @@
 //     the ticket: on the host where it is decided when the call returns, on the others after the engine's next round, which asks the
 //     tickets of what is to be sent every 2 s: of the 500 intents that are due soonest within 15 s, and of 500 of all, in turn. With
 //     n intents to send, a decision is here after n/250 s at latest. Before that it stops whatever asks for its attempt.
+//     A ticket that does not answer delays no other, and is asked again in its turn; a round in which one is silent takes up to 5 s.
 //   - Redis has lost an intent only if the ticket is gone or has no other intent, receipt or outcome on that channel for the same run,
 //     and is not in a later one. Then it is sent all the same, if it is younger than give_up. Where another intent tells people
-//     the same under the same key, this one waits for what becomes of that.
+//     the same under the same key, this one waits for what becomes of that. Until it is sent or given up, which on a channel that is
+//     not configured here it never is, a person can discard it on this host.
 //   - A ticket that a failover brought back to NOTIFYING is told what is settled here. What is not, because another intent had
 //     superseded it, is adopted again from the ticket.
 //   - While Redis is away nobody can be asked, so only that is sent which nobody can have taken over, and which its ticket named as
@@ -63,7 +65,8 @@
 //     failover as owners do, and owns nothing.
 //   - An owner whose configuration has a channel no more, or whose outbox has no room for what it answers for, offers the ticket to
 //     the daemons that can deliver it. From then on (Yield, before anyone can take it) it sends none of it without asking. On the
-//     channels that it has it goes on. Where no daemon has the channel the notification stays pending, to be discarded by a person.
+//     channels that it has it goes on. What else is open here for the ticket, because Redis lost it, changes nothing about that. Where
+//     no daemon has the channel the notification stays pending, to be discarded by a person.
 //   - An attempt is that of one run of a daemon, for one intent, with one number. A retry's intent waits for the attempt that the
 //     intent before it has in flight, on this host too: until its outcome, which counts for the channel, or its lease's end.
 //   - Leases end by Redis' clock. One that is set forward ends them early: another host sends at once, under the same key, or parks.
@@ -167,6 +170,7 @@
 //
 // The file is the identity: a copy of it that is opened on another host answers for the same intents. The file knows the last runs of
 // the daemon that had it, so that none of these is taken for a copy when Redis falls back. The clock of what is due is the host's wall
-// clock; for what may be sent without Redis, an intent has CLOCK_BOOTTIME and the boot with it. Due goes on returning a channel until a call here changes that, so a caller keeps in mind what it has
+// clock; for what may be sent without Redis, and for give_up, an
+// intent has CLOCK_BOOTTIME and the boot with it. Due goes on returning a channel until a call here changes that, so a caller keeps in mind what it has
 // in hand, and takes what it cannot handle out of the way with Postpone.
 package outbox

@@ -54,8 +54,8 @@ func asking(in outbox.Intent) store.Asked {
 
 // glance reads what a ticket says of an intent's delivery, and no more.
 func (c *Courier) glance(ctx context.Context, in outbox.Intent) (store.Hash, error) {
-	hashes, err := c.store.Glance(ctx, asking(in))
-	return hashes[0], err
+	hashes, errs := c.store.Glance(ctx, asking(in))
+	return hashes[0], errs[0]
 }
 
 // putBack tells a ticket what it knew before a failover brought it back: what is settled here and not there. Nothing of that is sent

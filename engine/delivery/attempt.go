@@ -89,7 +89,7 @@ func (c *current) since(intent string, at time.Duration) bool {
 	return ok && confirmed >= at
 }
 
-// doubt notes whether another daemon may have begun an intent. A ticket that is lost says nothing, and changes nothing: named is false.
+// doubt notes whether another daemon may have begun an intent. A ticket that is lost, or answers nothing, changes nothing: named is false.
 func (c *current) doubt(intent string, named, begun bool, asked time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -159,6 +159,60 @@ func TestASweepTellsANewRunNothingOfTheOld(t *testing.T) {
 	}
 }
 
+// TestG9_ASweepLooksAtEachIntentOfATicket: an older one, which Redis lost, is open for a person, or on a channel that is here no more. The
+// ticket's own has a channel that is here no more, and one whose receipt the ticket lost in a failover.
+func TestG9_ASweepLooksAtEachIntentOfATicket(t *testing.T) {
+	t.Parallel()
+	c, raw := alone(t)
+	c.config.Channels = []Channel{{Name: "ops", Type: "webhook"}, {Name: "slow", Type: "webhook"}}
+	in := func(ref outbox.Ref, id store.TicketID, channels ...string) {
+		t.Helper()
+		in := outbox.Intent{Ref: ref, Asset: string(id.Asset), Task: id.Task, Run: 1, Key: id.Key(1), At: time.Now(), Channels: map[string]outbox.Delivery{}}
+		for _, channel := range channels {
+			in.Channels[channel] = outbox.Delivery{Type: "webhook", Due: time.Now()}
+		}
+		if err := errors.Join(c.box.Stage(in), c.box.Commit(ref)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, older := range []string{"parked", "gone"} {
+		for _, own := range []string{"ops", "gone"} {
+			id := store.ID(store.Asset(older+" and "+own), "t")
+			lost, ref := outbox.Ref{Ticket: id.String(), ID: older + own + "1"}, outbox.Ref{Ticket: id.String(), ID: older + own + "2"}
+			in(lost, id, older)
+			if older == "parked" {
+				if err := c.box.Keep(outbox.Outcome{Ref: lost, Channel: older, At: time.Now(), Error: "lost"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			in(ref, id, own, "slow")
+			sent := outbox.Outcome{Ref: ref, Asset: string(id.Asset), Task: "t", Run: 1, Key: id.Key(1), Channel: "ops", Number: 1, Status: outbox.Sent, At: time.Now()}
+			if own == "ops" {
+				if err := errors.Join(c.box.Record(sent, time.Now(), false), c.box.Recorded(ref, "ops")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ticket := raw.HSet(t.Context(), c.store.Keys.Ticket(id), "state", string(store.Notifying), "run", "1", "token", "1", "revision", "1", "intent", ref.ID, "intents", ref.ID,
+				"owner", c.box.ID(), "notification", `{}`, "delivery."+own, "pending", "type."+own, "webhook", "delivery.slow", "pending", "type.slow", "webhook")
+			if err := errors.Join(ticket.Err(), c.store.AddHint(t.Context(), c.box.ID(), id)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := c.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, older := range []string{"parked", "gone"} {
+		for own, field := range map[string]string{"ops": "delivery.ops", "gone": "owner"} {
+			id := store.ID(store.Asset(older+" and "+own), "t")
+			want := map[string]string{"ops": "sent", "gone": store.Offered}[own]
+			if got := raw.HGet(t.Context(), c.store.Keys.Ticket(id), field).Val(); got != want {
+				t.Errorf("%s: the ticket's %s is %q, not %q", id, field, got, want)
+			}
+		}
+	}
+}
+
 // TestWhatIsStagedIsNotWaitedForWithoutEnd: the write of a retry whose ticket stands as it did may land, but not after an hour.
 func TestWhatIsStagedIsNotWaitedForWithoutEnd(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,7 @@ func (c *Courier) Discard(ctx context.Context, r Resolution) (store.Ticket, erro
 	ctx, cancel := c.config.Bounded(ctx)
 	defer cancel()
 	t, err := c.decide(ctx, r, outbox.Discarded, discardable, audit.Discarded)
-	return c.decideLost(ctx, r, outbox.Discarded, audit.Discarded, t, err)
+	return c.decideLost(ctx, r, outbox.Discarded, discardable, audit.Discarded, t, err)
 }
 
 // Settle records that a notification did arrive on channels whose outcome is unknown, or that are dead, in FAILED too. Errors as
@@ -32,7 +32,7 @@ func (c *Courier) Settle(ctx context.Context, r Resolution) (store.Ticket, error
 	ctx, cancel := c.config.Bounded(ctx)
 	defer cancel()
 	t, err := c.decide(ctx, r, outbox.Sent, settleable, audit.Settled)
-	return c.decideLost(ctx, r, outbox.Sent, audit.Settled, t, err)
+	return c.decideLost(ctx, r, outbox.Sent, settleable, audit.Settled, t, err)
 }
 
 func (c *Courier) decide(ctx context.Context, r Resolution, as outbox.Status, question []outbox.Status, kind audit.Kind) (store.Ticket, error) {

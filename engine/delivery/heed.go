@@ -35,7 +35,6 @@ func (c *Courier) heedLoop(ctx context.Context) {
 		if next, err = c.Heed(ctx, next); ctx.Err() == nil {
 			c.warn(&said, "cannot ask all tickets what was decided about them", err)
 		}
-		c.current.forget(c.config.Now() - currentFor - 2*store.AwayAfter)
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
@@ -44,7 +43,8 @@ func (c *Courier) heedLoop(ctx context.Context) {
 	}
 }
 
-// Heed is one round, from a place among what can be sent on.
+// Heed is one round, from a place among what can be sent on. A ticket that answers nothing stops none of the others, as in eachHint: all
+// questions are asked at once. It is asked again when its turn comes, and what the last answer told of it stands until then.
 func (c *Courier) Heed(ctx context.Context, from []byte) (next []byte, err error) {
 	all, err := c.box.Soon(time.Now().Add(heedAhead), heedMost)
 	if err != nil {
@@ -59,32 +59,34 @@ func (c *Courier) Heed(ctx context.Context, from []byte) (next []byte, err error
 			all = append(all, in)
 		}
 	}
+	var failed troubles
+	var wait sync.WaitGroup
 	for page := range slices.Chunk(all, heedPage) {
-		if err := c.heedThese(ctx, page); err != nil {
-			return next, err
-		}
+		wait.Go(func() { c.heedThese(ctx, page, &failed) })
 	}
-	return next, nil
+	wait.Wait()
+	c.current.forget(c.config.Now() - currentFor - 2*store.AwayAfter)
+	return next, failed.err()
 }
 
-func (c *Courier) heedThese(ctx context.Context, page []outbox.Intent) error {
-	ctx, cancel := context.WithTimeout(ctx, store.CallTimeout)
-	defer cancel()
+func (c *Courier) heedThese(ctx context.Context, page []outbox.Intent, failed *troubles) {
 	asked := c.config.Now()
 	questions := make([]store.Asked, len(page))
 	for i, in := range page {
 		questions[i] = asking(in)
 	}
-	hashes, failed := c.store.Glance(ctx, questions...)
+	hashes, errs := c.store.Glance(ctx, questions...)
 	for i, in := range page {
-		if hashes[i] == nil {
-			continue // of this node; the others have answered
+		err := errs[i]
+		if err == nil {
+			err = c.heed(ctx, in, hashes[i], asked)
+		} else {
+			c.current.doubt(in.ID, false, false, asked)
 		}
-		if err := c.heed(ctx, in, hashes[i], asked); err != nil {
-			return err
+		if err != nil {
+			failed.add(in.Ticket, err)
 		}
 	}
-	return failed
 }
 
 // heed takes over from a ticket, asked at that time, what was decided about an intent that is open. A ticket that is gone, or does
@@ -179,7 +181,9 @@ func (c *Courier) heedTicket(ctx context.Context, id store.TicketID) error {
 	if len(open) == 0 {
 		return nil
 	}
-	return c.heedThese(ctx, open)
+	var failed troubles
+	c.heedThese(ctx, open, &failed)
+	return failed.err()
 }
 
 // HeedNow is for a decision that was made here: it is a fact in this outbox when the call returns, unless that cannot be written; then

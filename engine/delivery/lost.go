@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/picketd/picket/audit"
@@ -15,11 +16,12 @@ import (
 	"github.com/picketd/picket/outbox"
 )
 
-// decideLost decides also about what waits for a person in this outbox alone, because Redis lost it (outbox.Delivery.Alone). t and err
-// are what was answered for the ticket; that it has nothing to decide about is no error when something waits here. The decision is a
+// decideLost decides also about what is in this outbox alone, because Redis lost it: what waits for a person (outbox.Delivery.Alone), and
+// what is still to be sent, in one of the statuses in question, as on a channel that is here no more. t and err
+// are what was answered for the ticket; that it has nothing to decide about is no error when there is something here. The decision is a
 // fact in the outbox. The ticket is as it was: what is settled, or is sent anew, comes to stand there as a receipt, which makes anew one
 // that is gone.
-func (c *Courier) decideLost(ctx context.Context, r Resolution, as outbox.Status, kind audit.Kind, t store.Ticket, err error) (store.Ticket, error) {
+func (c *Courier) decideLost(ctx context.Context, r Resolution, as outbox.Status, question []outbox.Status, kind audit.Kind, t store.Ticket, err error) (store.Ticket, error) {
 	var illegal *store.TransitionError
 	if err != nil && !errors.Is(err, store.ErrTicketNotFound) && !errors.Is(err, ErrUnknownChannel) && !errors.As(err, &illegal) {
 		return t, err
@@ -29,7 +31,7 @@ func (c *Courier) decideLost(ctx context.Context, r Resolution, as outbox.Status
 			return store.Ticket{}, err
 		}
 	}
-	decided, lostErr := c.decideHere(r, as)
+	decided, lostErr := c.decideHere(ctx, r, as, question)
 	switch {
 	case lostErr != nil:
 		return store.Ticket{}, lostErr
@@ -50,7 +52,7 @@ func (c *Courier) decideLost(ctx context.Context, r Resolution, as outbox.Status
 }
 
 // decideHere returns the newest intent that it decided about, with those of its channels, as they are afterwards.
-func (c *Courier) decideHere(r Resolution, as outbox.Status) (decided outbox.Intent, err error) {
+func (c *Courier) decideHere(ctx context.Context, r Resolution, as outbox.Status, question []outbox.Status) (decided outbox.Intent, err error) {
 	intents, err := c.box.Ticket(r.Ticket.String())
 	if err != nil {
 		return decided, fmt.Errorf("%w: %w", outbox.ErrUnavailable, err)
@@ -58,7 +60,12 @@ func (c *Courier) decideHere(r Resolution, as outbox.Status) (decided outbox.Int
 	for _, in := range intents {
 		channels := map[string]outbox.Delivery{}
 		for name, d := range in.Channels {
-			if in.Origin == outbox.Closed || !d.Alone() || r.Channel != "" && r.Channel != name {
+			if in.Origin == outbox.Closed || r.Channel != "" && r.Channel != name {
+				continue
+			}
+			if is, err := c.isHere(ctx, in, d, question); err != nil {
+				return decided, err
+			} else if !is {
 				continue
 			}
 			if as == outbox.Pending && c.channel(name, d.Type) == nil {
@@ -80,6 +87,15 @@ func (c *Courier) decideHere(r Resolution, as outbox.Status) (decided outbox.Int
 		}
 	}
 	return decided, nil
+}
+
+// isHere reports whether a channel of an open intent is decided about in this outbox.
+func (c *Courier) isHere(ctx context.Context, in outbox.Intent, d outbox.Delivery, question []outbox.Status) (bool, error) {
+	if d.Alone() || in.Origin == outbox.Staged || d.Status.Settled() || !slices.Contains(question, d.Status) {
+		return d.Alone(), nil
+	}
+	s, err := c.glance(ctx, in)
+	return err == nil && (s.State() == "" || s.Run() <= in.Run && s.Intent() != in.ID && !s.Knows(in.ID)), err
 }
 
 func (c *Courier) decideOne(in outbox.Intent, channel string, d outbox.Delivery, as outbox.Status) error {

@@ -35,7 +35,7 @@ func (c *Courier) Retry(ctx context.Context, r Resolution) (store.Ticket, error)
 	for {
 		t, err := c.retry(ctx, r)
 		if !errors.Is(err, errRaced) {
-			return c.decideLost(ctx, r, outbox.Pending, audit.Retried, t, err)
+			return c.decideLost(ctx, r, outbox.Pending, nil, audit.Retried, t, err)
 		}
 	}
 }

@@ -44,21 +44,28 @@ func (c *Courier) hint(ctx context.Context, put func(context.Context, string, st
 	return err
 }
 
-// sweep looks at one, and asks Redis for the whole ticket only when the outbox has nothing open for it, and something was written
-// to it since there was nothing to do. The score was read before the ticket: a hint that was put again meanwhile has another.
+// sweep looks at one: at each intent that the outbox has open for it. It asks Redis for the whole ticket only when there is none, and
+// something was written to it since there was nothing to do. The score was read before the ticket: a hint that was put again meanwhile has another.
 func (c *Courier) sweep(ctx context.Context, id store.TicketID, hint store.Hint) (dropped bool, err error) {
 	intents, err := c.box.Ticket(id.String())
 	if err != nil {
 		return false, err
 	}
+	open := false
 	for _, in := range intents {
+		var failed error
 		switch {
 		case in.Origin == outbox.Closed:
+			continue
 		case in.Origin != outbox.Staged && c.lacks(in.Channels):
-			return false, c.passOn(ctx, id, in)
+			failed = c.passOn(ctx, id, in)
 		default: // it is being delivered, or its write may land yet
-			return false, c.compare(ctx, in)
+			failed = c.compare(ctx, in)
 		}
+		open, err = true, errors.Join(err, failed)
+	}
+	if open {
+		return false, err
 	}
 	as, err := c.store.Stands(ctx, id)
 	if err != nil || c.quiet.is(id, as) {

@@ -16,9 +16,11 @@ type Asked struct {
 	Channels []string
 }
 
-// Glance reads state, run, intents and owner of tickets, and the statuses of their channels, in one question. A hash that is nil was
-// not answered, with an ErrUnavailable for them all; the others are good.
-func (s *Store) Glance(ctx context.Context, asked ...Asked) ([]Hash, error) {
+// Glance reads state, run, intents and owner of tickets, and the statuses of their channels, in one question. An error, ErrUnavailable,
+// is of its ticket alone; the hashes of the others are good.
+func (s *Store) Glance(ctx context.Context, asked ...Asked) ([]Hash, []error) {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
 	p := s.c.Redis.Pipeline()
 	fields, answers := make([][]string, len(asked)), make([]*redis.SliceCmd, len(asked))
 	for i, a := range asked {
@@ -28,14 +30,12 @@ func (s *Store) Glance(ctx context.Context, asked ...Asked) ([]Hash, error) {
 		}
 		answers[i] = p.HMGet(ctx, s.Keys.Ticket(a.ID), fields[i]...)
 	}
-	_, failed := p.Exec(ctx)
-	hashes := make([]Hash, len(asked))
+	_, _ = p.Exec(ctx) // each answer has its own error
+	hashes, errs := make([]Hash, len(asked)), make([]error, len(asked))
 	for i, a := range answers {
-		if a.Err() == nil {
-			hashes[i] = zip(fields[i], a.Val())
-		}
+		hashes[i], errs[i] = zip(fields[i], a.Val()), unavailableOrNil(a.Err())
 	}
-	return hashes, unavailableOrNil(failed)
+	return hashes, errs
 }
 
 // States reads how far tickets are, all in one question; the zero value is of none. One whose key is no hash is as good as none. Errors:

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/picketd/picket/agent/plain"
 	"github.com/picketd/picket/outbox"
@@ -33,14 +34,17 @@ func (l *logger) Send(ctx context.Context, d Delivery) Result {
 		return Result{Status: outbox.Dead, Error: "the body is not one of a log channel"}
 	}
 	title := plain.Line(p.Data.Title, MaxError)
+	var err error
 	if l.output == nil {
-		l.logger.LogAttrs(ctx, slog.LevelInfo, "notification", slog.String("ticket", p.Data.ID),
-			slog.String("severity", p.Data.Severity), slog.String("title", title), slog.String("key", d.Key))
-		return Result{Status: outbox.Sent}
+		line := slog.NewRecord(time.Now(), slog.LevelInfo, "notification", 0)
+		line.AddAttrs(slog.String("ticket", p.Data.ID), slog.String("severity", p.Data.Severity), slog.String("title", title), slog.String("key", d.Key))
+		err = l.logger.Handler().Handle(ctx, line) // a Logger does not tell
+	} else {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		_, err = fmt.Fprintf(l.output, "notification %s %s: %s\n", plain.Line(p.Data.ID, MaxError), p.Data.Severity, title)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, err := fmt.Fprintf(l.output, "notification %s %s: %s\n", plain.Line(p.Data.ID, MaxError), p.Data.Severity, title); err != nil {
+	if err != nil {
 		return unanswered(false, fmt.Sprintf("cannot write the line: %v", err))
 	}
 	return Result{Status: outbox.Sent}

@@ -38,9 +38,10 @@ func TestLogChannelWritesOneLine(t *testing.T) {
 			t.Errorf("no %s in %s", want, logged.String())
 		}
 	}
-	l = &logger{output: broken{}}
-	if r := l.Send(t.Context(), Delivery{Body: body}); r.Status != outbox.Pending {
-		t.Errorf("%+v", r)
+	for _, l = range []*logger{{output: broken{}}, {logger: slog.New(slog.NewJSONHandler(broken{}, nil))}} {
+		if r := l.Send(t.Context(), Delivery{Body: body}); r.Status != outbox.Pending {
+			t.Errorf("a line that was not written: %+v", r)
+		}
 	}
 	if r := l.Send(t.Context(), Delivery{Body: []byte("x")}); r.Status != outbox.Dead {
 		t.Errorf("%+v", r)
