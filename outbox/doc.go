@@ -44,8 +44,9 @@
 //     tickets of what is to be sent every 2 s: of the 500 intents that are due soonest within 15 s, and of 500 of all, in turn. With
 //     n intents to send, a decision is here after n/250 s at latest. Before that it stops whatever asks for its attempt.
 //   - Redis has lost an intent only if the ticket is gone or has no other intent, receipt or outcome on that channel for the same run,
-//     and is not in a later one. Then it is sent all the same, if it is younger than give_up. Where another intent tells people
-//     the same under the same key, this one waits for what becomes of that.
+//     and is not in a later one. Then it is sent all the same, if it is younger than give_up, and the send begins at most 12 s after
+//     the question. Where another intent tells people the same under the same key, this one waits for what becomes of that. One that is
+//     accepted elsewhere while this one is being sent does not wait for it: no ticket tells of that.
 //   - A ticket that a failover brought back to NOTIFYING is told what is settled here. What is not, because another intent had
 //     superseded it, is adopted again from the ticket.
 //   - While Redis is away nobody can be asked, so only that is sent which nobody can have taken over, and which its ticket named as
