@@ -72,9 +72,10 @@
 //     sent again: it is parked for a person. So is an intent whose channel this outbox knows an attempt of, of the same run under
 //     another intent, of which nobody knows whether it arrived: Redis lost that one. A retry is a person's word, and is sent.
 //   - What Redis has lost is sent on an at_most_once channel only if nobody can have begun it: the channel is pending here, which Begin
-//     would have changed before the first byte; the intent is committed, and nobody can have taken it over (above); and the last round
-//     found no other daemon's attempt on its ticket. What a round cannot see is a repeated notify, or a retry, on another host that sent
-//     since the last round and that Redis lost together with the intent.
+//     would have changed before the first byte; the intent is committed, and since it was staged Redis took the signs of life of the
+//     daemon's present run, and answered all that its rounds asked, never with 25 s in between, nor since; and the last round found no
+//     other daemon's attempt on its ticket. So after a longer cut, or a restart, a person decides. What a round cannot see is a repeated
+//     notify, or a retry, on another host that sent since the last round and that Redis lost together with the intent.
 //   - What is parked on the ticket stays open here too (Waits): listed, with its content, without limit of time, neither due nor counted as
 //     ready or old. It takes room in the outbox, and its user's. It costs its part of the engine's round, which closes it when it finds on the
 //     ticket what was decided on whatever host, while this one was away too. A retry of the channel takes its place; that of another channel

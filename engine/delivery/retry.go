@@ -70,7 +70,7 @@ func (c *Courier) retry(ctx context.Context, r Resolution) (store.Ticket, error)
 			return store.Ticket{}, errRaced
 		}
 	}
-	return c.decided(ctx, r, w, settleable)
+	return c.decided(ctx, r, w, settleable, asked)
 }
 
 // onceOnly names an intent's channels that are at_most_once.
