@@ -102,9 +102,9 @@ func (j *job) begin() {
 		return
 	}
 	j.begun = j.d.Status == outbox.Sending || j.d.Status == outbox.Unknown
-	if j.d.AtMostOnce && j.in.After == "" && !j.begun {
+	if j.d.AtMostOnce && !j.begun {
 		var err error
-		if j.begun, err = j.n.box.Attempted(j.in.Ref, j.in.Run, j.name); err != nil {
+		if j.begun, err = j.n.box.Attempted(j.in.Ref, j.in.Run, j.name, j.d.Retried); err != nil {
 			j.putOff("cannot read earlier attempts from the outbox", err)
 			return
 		}

@@ -70,7 +70,8 @@
 //   - Leases end by Redis' clock. One that is set forward ends them early: another host sends at once, under the same key, or parks.
 //   - On an at_most_once channel Begin refuses any channel but a pending one. What is found as sending after a crash is never
 //     sent again: it is parked for a person. So is an intent whose channel this outbox knows an attempt of, of the same run under
-//     another intent, of which nobody knows whether it arrived: Redis lost that one. A retry is a person's word, and is sent.
+//     another intent, of which nobody knows whether it arrived: Redis lost that one. A retry is a person's word about the channels that
+//     it sends once more: on these, what was attempted before it in the run does not count, under that intent or one that takes its place.
 //   - What Redis has lost is sent on an at_most_once channel only if nobody can have begun it: the channel is pending here, which Begin
 //     would have changed before the first byte; the intent is committed, and since it was staged Redis took the signs of life of the
 //     daemon's present run, and answered all that its rounds asked, never with 25 s in between, nor since; and the last round found no

@@ -22,7 +22,7 @@ func (c *Courier) Adopt(id store.TicketID, h store.Hash) error {
 	}
 	in := outbox.Intent{
 		Ref: outbox.Ref{Ticket: id.String(), ID: h.Intent()}, Asset: string(id.Asset), Task: id.Task, Run: h.Run(), Key: id.Key(h.Run()),
-		Origin: outbox.Adopted, At: h.Updated(), Severity: h.Severity(), Content: []byte(h.Content()), After: h.Before(),
+		Origin: outbox.Adopted, At: h.Updated(), Severity: h.Severity(), Content: []byte(h.Content()),
 		Channels: map[string]outbox.Delivery{},
 	}
 	for _, ch := range c.config.Channels {
@@ -30,7 +30,7 @@ func (c *Courier) Adopt(id store.TicketID, h store.Hash) error {
 		if status == "" || status.Settled() && status != outbox.Parked || h.Type(ch.Name) != ch.Type {
 			continue
 		}
-		d := outbox.Delivery{Type: ch.Type, AtMostOnce: h.Once(ch.Name, ch.AtMostOnce), Body: h.Body(ch.Name), Status: outbox.Pending, Due: time.Now()}
+		d := outbox.Delivery{Type: ch.Type, AtMostOnce: h.Once(ch.Name, ch.AtMostOnce), Body: h.Body(ch.Name), Status: outbox.Pending, Due: time.Now(), Retried: h.Retried(ch.Name)}
 		if status == outbox.Parked {
 			d.Status, d.Recorded = status, true
 		}
