@@ -38,7 +38,8 @@
 //     when the write cannot be applied any more. The next call for the ticket asks first.
 //   - A receipt (a channel that is Sent) is a fact. No later outcome replaces it, closing the intent does not end the duty to
 //     bring it to the ticket, and it stays for as long as terminal tickets do. There it settles the channel for the rest of the
-//     ticket's run, under whatever intent. That of an earlier run goes into the history and settles nothing.
+//     ticket's run, under whatever intent. That of an earlier run goes into the history and settles nothing; so does that of a later one,
+//     when the ticket fell back, until that run begins again.
 //   - What an administrator decides (discard, settle, reopen), and a retry elsewhere, is a fact in each outbox that holds an intent of
 //     the ticket: on the host where it is decided when the call returns, on the others after the engine's next round, which asks the
 //     tickets of what is to be sent every 2 s: of the 500 intents that are due soonest within 15 s, and of 500 of all, in turn. With
