@@ -48,8 +48,8 @@
 //     and is not in a later one. Then it is sent all the same, if it is younger than give_up, and the send begins at most 12 s after
 //     the question. Where another intent tells people the same under the same key, this one waits for what becomes of that. One that is
 //     accepted elsewhere while this one is being sent does not wait for it: no ticket tells of that.
-//   - A ticket that a failover brought back to NOTIFYING is told what is settled here. What is not, because another intent had
-//     superseded it, is adopted again from the ticket.
+//   - A ticket that a failover brought back to NOTIFYING is told what is settled here, what people were told under any intent of its run,
+//     too. What is not, because another intent had superseded it, is adopted again from the ticket.
 //   - While Redis is away nobody can be asked, so only that is sent which nobody can have taken over, and which its ticket named as
 //     this daemon's at most 5 s before the question that got no answer: when its NOTIFYING write was confirmed, or in a round. The
 //     send begins at most 12 s after the question, so nothing begins 17 s after somebody else decided against it. That costs: of what
@@ -90,7 +90,7 @@
 //     ticket, and makes one that is gone anew, in INIT. Retried, it is an intent of its own (Again) that no ticket knows, which waits
 //     if the ticket tells the same meanwhile, else is sent once and becomes a receipt; if nobody knows whether that one arrived, or it
 //     was given up, it is kept again. When the ticket comes back, it is told that the channel is parked, and what is decided there
-//     holds here. Where several outboxes have it, each has it to decide; what people were told in its run, by a receipt on the ticket,
+//     holds here; one that was retried here and not yet sent waits again. Where several outboxes have it, each has it to decide; what people were told in its run, by a receipt on the ticket,
 //     closes it in each.
 //   - Two intents may tell people the same: those of one ticket and run, after a retry or a loss of data. On one channel only one of them
 //     is worked on at a time, so the second finds the receipt of the first.
