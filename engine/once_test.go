@@ -95,7 +95,7 @@ func wordOfARetry(t *testing.T, s *shared) {
 	}
 	for name, c := range map[string]struct {
 		then func(store.TicketID)
-		want bool                 // it counts for pager that nobody knows whether the lost attempt arrived
+		want bool // it counts for pager that nobody knows whether the lost attempt arrived
 	}{
 		"no retry":              {func(store.TicketID) {}, true},
 		"of ops":                {func(id store.TicketID) { retry(id, "ops") }, true},

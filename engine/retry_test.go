@@ -156,7 +156,9 @@ func receiptSettles(t *testing.T, s *shared) {
 	}
 }
 
-func TestG10_AReceiptOfALaterRunCountsWhenThatRunBeginsAgain(t *testing.T) { everywhere(t, receiptOfLaterRun) }
+func TestG10_AReceiptOfALaterRunCountsWhenThatRunBeginsAgain(t *testing.T) {
+	everywhere(t, receiptOfLaterRun)
+}
 
 // receiptOfEarlierRun: a ticket was reopened while an attempt was in flight.
 func receiptOfEarlierRun(t *testing.T, s *shared) {

@@ -90,8 +90,8 @@
 //     ticket, and makes one that is gone anew, in INIT. Retried, it is an intent of its own (Again) that no ticket knows, which waits
 //     if the ticket tells the same meanwhile, else is sent once and becomes a receipt; if nobody knows whether that one arrived, or it
 //     was given up, it is kept again. When the ticket comes back, it is told that the channel is parked, and what is decided there
-//     holds here; one that was retried here and not yet sent waits again. Where several outboxes have it, each has it to decide; what people were told in its run, by a receipt on the ticket,
-//     closes it in each.
+//     holds here; one that was retried here and not yet sent waits again. Where several outboxes have it, each has it to decide; what
+//     people were told in its run, by a receipt on the ticket, closes it in each.
 //   - Two intents may tell people the same: those of one ticket and run, after a retry or a loss of data. On one channel only one of them
 //     is worked on at a time, so the second finds the receipt of the first.
 //   - Whether a channel is at_most_once is frozen on the ticket with the content. A host that adopts or retries it under another
