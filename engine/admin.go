@@ -71,6 +71,7 @@ func (e *Engine) Reopen(ctx context.Context, id store.TicketID, by, reason strin
 		if err != nil {
 			return store.Ticket{}, err
 		}
+		asked := e.now()
 		w, err := e.store.Reopen(ctx, id, e.nobody(id.Asset, by), seen, until, reason)
 		switch {
 		case err != nil:
@@ -90,7 +91,7 @@ func (e *Engine) Reopen(ctx context.Context, id store.TicketID, by, reason strin
 				e.conclude(c, ReasonForced)
 			}
 		}
-		e.courier.HeedNow(ctx, id, w.Hash)
+		e.courier.HeedNow(ctx, id, w.Hash, asked)
 		return e.store.Complete(ctx, id, w.Hash, nil)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/delivery"
 	"github.com/picketd/picket/engine/process"
 	"github.com/picketd/picket/engine/store"
@@ -226,5 +227,24 @@ func TestG10_OnlyWhatTheTicketNamedLatelyIsSentAlone(t *testing.T) {
 	_, err := e.Attempt(t.Context(), q)
 	if !errors.Is(err, store.ErrUnavailable) || errors.Is(err, outbox.ErrAway) {
 		t.Errorf("what nobody has confirmed for long goes out alone: %v", err)
+	}
+}
+
+// TestG10_ADecisionHereConfirmsAsOfItsQuestion: the time that the call takes makes the ticket's word about the other channels no younger.
+func TestG10_ADecisionHereConfirmsAsOfItsQuestion(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	at, call := process.Boottime(), time.Duration(0)
+	e := f.frozen("host-a", func(c *Config) { c.Audit = func(audit.Event) { at += call } })
+	e.now = func() time.Duration { return at }
+	k, _ := claimed(t, e, "slow", "t")
+	q := attempt(e, k.Ticket, notified(t, e, k, "ops", "pager"), "pager", 1)
+	q.At = time.Now().Add(-time.Minute)
+	call = 6 * time.Second
+	if _, err := e.Discard(t.Context(), delivery.Resolution{Ticket: k.Ticket, Channel: "ops", By: "1/0", Reason: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if e.courier.Fresh(q, at) {
+		t.Error("it counts as of the answer")
 	}
 }

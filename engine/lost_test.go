@@ -12,6 +12,7 @@ import (
 
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/delivery"
+	"github.com/picketd/picket/engine/process"
 	"github.com/picketd/picket/engine/store"
 	"github.com/picketd/picket/outbox"
 )
@@ -26,7 +27,8 @@ func TestG10_APersonDecidesHereAboutWhatRedisLost(t *testing.T) { everywhere(t, 
 func lostIsSole(t *testing.T, s *shared) {
 	f := s.fleet(t)
 	a, b := f.frozen("host-a"), f.frozen("host-b")
-	if err := a.lookout.Sign(t.Context()); err != nil {
+	_, err := a.courier.Heed(t.Context(), nil)
+	if err := errors.Join(err, a.lookout.Sign(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -231,5 +233,89 @@ func TestG10_ADecisionOnTheTicketHoldsForWhatWaitsHere(t *testing.T) {
 	}
 	if in, err := e.config.Outbox.Get(ref); err != nil || in.Origin != outbox.Closed || in.Channels["pager"].Status != outbox.Sent {
 		t.Errorf("it still waits: %s, %+v, %v", in.Origin, in.Channels, err)
+	}
+}
+
+// TestG10_WhatRedisLostIsNobodysAloneAfterABreak: others may have begun it while Redis took no sign of this host or answered none of its
+// rounds, and before a restart.
+func TestG10_WhatRedisLostIsNobodysAloneAfterABreak(t *testing.T) {
+	t.Parallel()
+	f, server := setup(t)
+	path := filepath.Join(t.TempDir(), "outbox.db")
+	life := 25 * time.Second
+	for _, c := range []struct {
+		name               string
+		pass               time.Duration
+		cut, signs, rounds bool // after that: a sign is asked for in vain, one is taken, a round is answered
+		again              time.Duration
+		want               bool
+	}{
+		{"nothing", 0, false, false, false, 0, true},
+		{"a short cut", life / 2, true, false, false, 0, true},
+		{"a cut that is over, before the next sign", life / 2, true, false, true, life / 2, false},
+		{"the same, before the next round", life / 2, false, true, false, life / 2, false},
+		{"no round", life, false, false, true, 0, false},
+		{"signs and rounds", life / 2, false, true, true, life / 2, true},
+	} {
+		e := f.frozen("host-a", boxAt(t, path, outbox.Options{}), func(c *Config) { c.TTL = time.Hour })
+		at := process.Boottime()
+		e.now = func() time.Duration { return at }
+		e.lookout.Pace.Every = time.Second // for a sign to be answered
+		sign := func() error { return e.lookout.Sign(t.Context()) }
+		heed := func() error { _, err := e.courier.Heed(t.Context(), nil); return err }
+		if err := errors.Join(sign(), heed()); err != nil {
+			t.Fatal(err)
+		}
+		at += time.Second
+		k, _ := claimed(t, e, c.name, "t")
+		q := attempt(e, k.Ticket, notified(t, e, k, "pager"), "pager", 1)
+		q.Boot, q.Clock = process.BootID(), at
+		at += c.pass
+		if c.cut {
+			server.Freeze()
+			if err := sign(); !errors.Is(err, store.ErrNoAnswer) {
+				t.Error(err)
+			}
+			server.Thaw()
+		}
+		if c.signs {
+			if err := sign(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.rounds {
+			if err := heed(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at += c.again
+		lose(t, e, k.Ticket)
+		if got := verdict(t, e, q, outbox.Lost); got.Sole != c.want {
+			t.Errorf("%s: it is this host's alone: %v", c.name, got.Sole)
+		}
+		if err := e.config.Outbox.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestG10_ARestartKnowsNoAttemptOfOthers: what the run before has staged a moment ago is not this one's alone.
+func TestG10_ARestartKnowsNoAttemptOfOthers(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	e := f.frozen("host-a")
+	lost := func(clock time.Duration) outbox.Attempt {
+		return outbox.Attempt{Ref: outbox.Ref{Ticket: "lost/t", ID: "in"}, Asset: "lost", Task: "t", Run: 1, Boot: process.BootID(), Clock: clock, Channel: "pager", Number: 1, Lease: time.Minute, AtMostOnce: true}
+	}
+	before := e.now()
+	if verdict(t, e, lost(before), outbox.Lost).Sole {
+		t.Error("it is this host's alone before it has signed, or asked anybody")
+	}
+	_, err := e.courier.Heed(t.Context(), nil)
+	if err := errors.Join(err, e.lookout.Sign(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if verdict(t, e, lost(before), outbox.Lost).Sole || !verdict(t, e, lost(e.now()), outbox.Lost).Sole {
+		t.Error("it is this host's alone, though staged before this run; or is not, though staged since")
 	}
 }

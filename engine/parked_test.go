@@ -168,7 +168,7 @@ func parkedIsDecided(t *testing.T, s *shared) {
 			t.Errorf("%s: it is %s, %+v, %v", name, in.Origin, in.Channels, err)
 		}
 		again := outbox.Ref{Ticket: ref.Ticket, ID: "a next one"}
-		if known, err := a.config.Outbox.Attempted(again, 1, "pager"); err != nil || !known && c.want != outbox.Sent {
+		if known, err := a.config.Outbox.Attempted(again, 1, "pager", ""); err != nil || !known && c.want != outbox.Sent {
 			t.Errorf("%s: that it may have arrived is forgotten: %v", name, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/picketd/picket/engine/delivery"
 	"github.com/picketd/picket/engine/lookout"
 	"github.com/picketd/picket/engine/store"
 	"github.com/picketd/picket/outbox"
@@ -123,4 +124,69 @@ func ticketOf(t *testing.T, e *Engine, id store.TicketID) store.Ticket {
 		t.Fatal(err)
 	}
 	return ticket
+}
+
+// TestG10_ATicketThatIsBackIsToldWhatItsRunSettled under whatever intent: of a retry that it has lost, and of one that a person made in the
+// outbox while the ticket was gone. While that one waits to be sent, the ticket is parked.
+func TestG10_ATicketThatIsBackIsToldWhatItsRunSettled(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	e := f.frozen("host-a")
+	for _, c := range []struct {
+		name       string
+		gone, sent bool // when it was retried; when the ticket is back
+		want       outbox.Status
+	}{
+		{"a retry on the ticket", false, true, outbox.Sent},
+		{"a retry here", true, true, outbox.Sent},
+		{"a retry here that waits", true, false, outbox.Parked},
+	} {
+		k, _ := claimed(t, e, c.name, "t")
+		id := k.Ticket
+		first := outbox.Ref{Ticket: id.String(), ID: notified(t, e, k, "pager")}
+		letGo(t, e, id.Asset)
+		o := outcome(id, first.ID, "pager", 1, outbox.Parked)
+		back := stand(t, e, id)
+		if c.gone {
+			lose(t, e, id)
+			if err := e.config.Outbox.Keep(o); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			_, err := e.Outcome(t.Context(), o)
+			if err := errors.Join(err, e.config.Outbox.Record(o, time.Now(), true)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := e.Retry(t.Context(), delivery.Resolution{Ticket: id, By: "1/0", Reason: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		intents, err := e.config.Outbox.Ticket(id.String())
+		if err != nil || len(intents) != 2 {
+			t.Fatalf("%s: there are %d intents, %v", c.name, len(intents), err)
+		}
+		again := intents[0].Ref
+		if again == first {
+			again = intents[1].Ref
+		}
+		if c.sent {
+			o := outcome(id, again.ID, "pager", 1, outbox.Sent)
+			if err := errors.Join(e.config.Outbox.Record(o, time.Now(), true), e.config.Outbox.Shut(again)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		back()
+		round(t, e)
+		ticket := ticketOf(t, e, id)
+		if got := ticket.Delivery["pager"].Status; got != c.want || ticket.State == store.Failed {
+			t.Errorf("%s: the ticket is %s, and pager %s", c.name, ticket.State, got)
+		}
+		if c.sent {
+			continue
+		}
+		in, err := e.config.Outbox.Get(again)
+		if got := verdict(t, e, attempt(e, id, again.ID, "pager", 1), outbox.Done); got.Status != c.want || err != nil || len(in.Content) == 0 {
+			t.Errorf("%s: it is told %+v, %v", c.name, got, err)
+		}
+	}
 }

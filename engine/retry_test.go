@@ -156,6 +156,10 @@ func receiptSettles(t *testing.T, s *shared) {
 	}
 }
 
+func TestG10_AReceiptOfALaterRunCountsWhenThatRunBeginsAgain(t *testing.T) {
+	everywhere(t, receiptOfLaterRun)
+}
+
 // receiptOfEarlierRun: a ticket was reopened while an attempt was in flight.
 func receiptOfEarlierRun(t *testing.T, s *shared) {
 	e := s.fleet(t).frozen("host-a")
@@ -198,5 +202,35 @@ func receiptOfEarlierRun(t *testing.T, s *shared) {
 	}
 	if _, err := e.Outcome(t.Context(), o); err != nil || state(t, e, c.Ticket) != store.Notified {
 		t.Errorf("state is %s, %v", state(t, e, c.Ticket), err)
+	}
+}
+
+// receiptOfLaterRun: it comes when the ticket has fallen back to the run before, which is reopened once more.
+func receiptOfLaterRun(t *testing.T, s *shared) {
+	e := s.fleet(t).frozen("host-a")
+	c, _ := claimed(t, e, "later run", "t")
+	if _, err := e.Fail(t.Context(), c.ID, agent, FailureRequest{"online", "x", true}); err != nil {
+		t.Fatal(err)
+	}
+	next := func() string {
+		t.Helper()
+		if _, err := e.Reopen(t.Context(), c.Ticket, "1/0", "again"); err != nil {
+			t.Fatal(err)
+		}
+		c, _ = claimed(t, e, "later run", "t")
+		return notified(t, e, c, "pager")
+	}
+	back := stand(t, e, c.Ticket)
+	o := outcome(c.Ticket, next(), "pager", 1, outbox.Sent)
+	o.Run = 2
+	letGo(t, e, c.Ticket.Asset)
+	back()
+	if _, err := e.Outcome(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	a := attempt(e, c.Ticket, next(), "pager", 1)
+	a.Run = 2
+	if got := verdict(t, e, a, outbox.Done); got.Status != outbox.Sent {
+		t.Errorf("what people were told is %s", got.Status)
 	}
 }

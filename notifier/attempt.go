@@ -18,9 +18,9 @@ const (
 	// leaseSlack is what an attempt's lease is longer than the longest attempt.
 	leaseSlack = 10 * time.Second
 
-	// aloneFor is how long, counted from the question on Boottime, no answer is a reason to send: the engine's 5 s, and what it and
-	// a busy machine add.
-	aloneFor = 12 * time.Second
+	// relyFor is how long, counted from the question on Boottime, no answer, or that Redis lost it, is a reason to send: the engine's
+	// 5 s, and what it and a busy machine add.
+	relyFor = 12 * time.Second
 
 	// leastWait keeps a lease that is about to end from being asked for over and over.
 	leastWait = 20 * time.Millisecond
@@ -102,9 +102,9 @@ func (j *job) begin() {
 		return
 	}
 	j.begun = j.d.Status == outbox.Sending || j.d.Status == outbox.Unknown
-	if j.d.AtMostOnce && j.in.After == "" && !j.begun {
+	if j.d.AtMostOnce && !j.begun {
 		var err error
-		if j.begun, err = j.n.box.Attempted(j.in.Ref, j.in.Run, j.name); err != nil {
+		if j.begun, err = j.n.box.Attempted(j.in.Ref, j.in.Run, j.name, j.d.Retried); err != nil {
 			j.putOff("cannot read earlier attempts from the outbox", err)
 			return
 		}
@@ -146,10 +146,10 @@ func (j *job) ask(old bool) (sent bool) {
 	}
 	j.memo.asks = 0
 	switch {
-	case alone && j.n.Boottime() > asked+aloneFor:
+	case alone && j.n.Boottime() > asked+relyFor:
 		j.putOff("cannot tell whether Redis is away, because this process stood still; it is asked again", err)
 	case alone:
-		return j.send(0)
+		return j.send(asked+relyFor, false)
 	case a.Verdict == outbox.Busy:
 		wait := max(a.Wait, leastWait)
 		j.memo.busyUntil = j.n.Boottime() + wait
@@ -171,9 +171,9 @@ func (j *job) ask(old bool) (sent bool) {
 	case old:
 		j.conclude(channel.Result{Status: outbox.Pending, Error: channel.WithDetail("the channel could not be used", j.d.Error)})
 	case a.Verdict == outbox.Lost:
-		return j.send(0)
+		return j.send(asked+relyFor, false)
 	default:
-		return j.send(asked + lease)
+		return j.send(asked+leaseSlack, true)
 	}
 	return false
 }
@@ -211,9 +211,9 @@ func (j *job) stands() bool {
 	return err == nil && in.Origin == j.in.Origin && !in.Channels[j.name].Status.Settled()
 }
 
-// send makes the attempt. until is when its lease ends, on Boottime; 0: it has none.
-func (j *job) send(until time.Duration) (sent bool) {
-	if until == 0 && !j.stands() { // nor did the ticket say so
+// send makes the attempt, which must begin by then, on Boottime; taken: on the ticket, so that its lease lasts for the whole time-out.
+func (j *job) send(by time.Duration, taken bool) (sent bool) {
+	if !taken && !j.stands() { // nor did the ticket say so
 		j.again = time.Now()
 		return false
 	}
@@ -224,8 +224,8 @@ func (j *job) send(until time.Duration) (sent bool) {
 			return false
 		}
 	}
-	if until != 0 && until-j.n.Boottime() < j.ch.Attempt {
-		j.conclude(channel.Result{Status: outbox.Pending, Error: "too little was left of the attempt's lease, nothing was sent"})
+	if j.n.Boottime() > by {
+		j.conclude(channel.Result{Status: outbox.Pending, Error: "what the ticket had answered is too old to be relied upon, nothing was sent"})
 		return false
 	}
 	ctx, cancel := context.WithTimeoutCause(j.n.ctx, j.ch.Attempt, fmt.Errorf("the time-out of %v is over", j.ch.Attempt))

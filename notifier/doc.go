@@ -19,7 +19,7 @@
 // One attempt of an intent on a channel runs at a time in a process; between hosts the attempt's lease on the ticket does the
 // same. The lease is counted on CLOCK_BOOTTIME from before the question was asked, and before the first byte it must still
 // last for the channel's whole time-out; of mail, that is the sum of its commands' and its two long waits. Without an answer (outbox.ErrAway) a committed intent goes out all the same, by the rule in
-// outbox's page, and only right after the question: after a freeze it is asked again.
+// outbox's page, and so does what Redis lost; both only right after the question: after a freeze it is asked again.
 //
 // # What a sender's answer leads to
 //

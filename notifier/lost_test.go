@@ -94,3 +94,50 @@ func TestG10_WhatWasSentOnceMoreWaitsAgain(t *testing.T) {
 		})
 	}
 }
+
+// TestG10_WhatRedisLostIsAskedAgainAfterAFreeze, before and after the beginning is written: another host may have told it meanwhile.
+func TestG10_WhatRedisLostIsAskedAgainAfterAFreeze(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		channel      channel.Config
+		asks, begins time.Duration // it stands still for so long
+	}{
+		"at the question":              {one("pager"), time.Minute, 0},
+		"at the question, once":        {once("pager"), time.Minute, 0},
+		"before the first byte, once":  {once("pager"), 0, time.Minute},
+		"a busy machine, and once too": {once("pager"), relyFor / 2, relyFor / 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := setup(t, always(sentResult), c.channel)
+				ref := w.put("w48", "pager")
+				w.box = slowBegin{w.box, c.begins}
+				w.ask(func(a outbox.Attempt) (outbox.Answer, error) {
+					if a.Number > 1 {
+						return outbox.Answer{Verdict: outbox.Done, Status: outbox.Sent}, nil
+					}
+					time.Sleep(c.asks)
+					return outbox.Answer{Verdict: outbox.Lost, Sole: true}, nil
+				})
+				w.tells(settled)
+				w.Start()
+				time.Sleep(w.config.GiveUp)
+				w.shutWith(ref, map[string]outbox.Status{"pager": outbox.Sent})
+				if n := len(w.sent()); (n == 1) != (c.asks+c.begins < relyFor) {
+					t.Errorf("sent %d times", n)
+				}
+			})
+		})
+	}
+}
+
+// slowBegin is an outbox in which the beginning of an attempt is written after a freeze.
+type slowBegin struct {
+	box
+	wait time.Duration
+}
+
+func (s slowBegin) Begin(ref outbox.Ref, channel string, number int) error {
+	time.Sleep(s.wait)
+	return s.box.Begin(ref, channel, number)
+}

@@ -65,7 +65,7 @@ type box interface {
 	Stats() outbox.Stats
 	Get(outbox.Ref) (outbox.Intent, error)
 	Receipt(ticket string, run int64, channel string) (outbox.Receipt, bool, error)
-	Attempted(ref outbox.Ref, run int64, channel string) (bool, error)
+	Attempted(ref outbox.Ref, run int64, channel, retried string) (bool, error)
 	Begin(ref outbox.Ref, channel string, number int) error
 	Took(ref outbox.Ref, channel string, all []string) error
 	Record(o outbox.Outcome, due time.Time, recorded bool) error

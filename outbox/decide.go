@@ -73,7 +73,7 @@ func (s *Store) Again(ref Ref, channel, id string) error {
 		in := h.Intent
 		in.ID, in.After, in.At, in.Content = id, h.ID, time.Now(), bytes.Clone(content)
 		in.Boot, in.Clock, in.Token, in.Nonce, in.Agent = "", 0, 0, "", ""
-		in.Channels = map[string]Delivery{channel: {Type: d.Type, AtMostOnce: d.AtMostOnce, Body: bytes.Clone(body), Lost: true}}
+		in.Channels = map[string]Delivery{channel: {Type: d.Type, AtMostOnce: d.AtMostOnce, Body: bytes.Clone(body), Lost: true, Retried: id}}
 		t.insert(in, Committed)
 		return t.decide(h, map[string]Status{channel: Discarded})
 	})

@@ -38,18 +38,20 @@
 //     when the write cannot be applied any more. The next call for the ticket asks first.
 //   - A receipt (a channel that is Sent) is a fact. No later outcome replaces it, closing the intent does not end the duty to
 //     bring it to the ticket, and it stays for as long as terminal tickets do. There it settles the channel for the rest of the
-//     ticket's run, under whatever intent. That of an earlier run goes into the history and settles nothing.
+//     ticket's run, under whatever intent. That of an earlier run goes into the history and settles nothing; so does that of a later one,
+//     when the ticket fell back, until that run begins again.
 //   - What an administrator decides (discard, settle, reopen), and a retry elsewhere, is a fact in each outbox that holds an intent of
 //     the ticket: on the host where it is decided when the call returns, on the others after the engine's next round, which asks the
 //     tickets of what is to be sent every 2 s: of the 500 intents that are due soonest within 15 s, and of 500 of all, in turn. With
 //     n intents to send, a decision is here after n/250 s at latest. Before that it stops whatever asks for its attempt.
 //     A ticket that does not answer delays no other, and is asked again in its turn; a round in which one is silent takes up to 5 s.
 //   - Redis has lost an intent only if the ticket is gone or has no other intent, receipt or outcome on that channel for the same run,
-//     and is not in a later one. Then it is sent all the same, if it is younger than give_up. Where another intent tells people
-//     the same under the same key, this one waits for what becomes of that. Until it is sent or given up, which on a channel that is
-//     not configured here it never is, a person can discard it on this host.
-//   - A ticket that a failover brought back to NOTIFYING is told what is settled here. What is not, because another intent had
-//     superseded it, is adopted again from the ticket.
+//     and is not in a later one. Then it is sent all the same, if it is younger than give_up, and the send begins at most 12 s after
+//     the question. Where another intent tells people the same under the same key, this one waits for what becomes of that. One that is
+//     accepted elsewhere while this one is being sent does not wait for it: no ticket tells of that. Until it is sent or given up, which
+//     on a channel that is not configured here it never is, a person can discard it on this host.
+//   - A ticket that a failover brought back to NOTIFYING is told what is settled here, what people were told under any intent of its run,
+//     too. What is not, because another intent had superseded it, is adopted again from the ticket.
 //   - While Redis is away nobody can be asked, so only that is sent which nobody can have taken over, and which its ticket named as
 //     this daemon's at most 5 s before the question that got no answer: when its NOTIFYING write was confirmed, or in a round. The
 //     send begins at most 12 s after the question, so nothing begins 17 s after somebody else decided against it. That costs: of what
@@ -72,11 +74,13 @@
 //   - Leases end by Redis' clock. One that is set forward ends them early: another host sends at once, under the same key, or parks.
 //   - On an at_most_once channel Begin refuses any channel but a pending one. What is found as sending after a crash is never
 //     sent again: it is parked for a person. So is an intent whose channel this outbox knows an attempt of, of the same run under
-//     another intent, of which nobody knows whether it arrived: Redis lost that one. A retry is a person's word, and is sent.
+//     another intent, of which nobody knows whether it arrived: Redis lost that one. A retry is a person's word about the channels that
+//     it sends once more: on these, what was attempted before it in the run does not count, under that intent or one that takes its place.
 //   - What Redis has lost is sent on an at_most_once channel only if nobody can have begun it: the channel is pending here, which Begin
-//     would have changed before the first byte; the intent is committed, and nobody can have taken it over (above); and the last round
-//     found no other daemon's attempt on its ticket. What a round cannot see is a repeated notify, or a retry, on another host that sent
-//     since the last round and that Redis lost together with the intent.
+//     would have changed before the first byte; the intent is committed, and since it was staged Redis took the signs of life of the
+//     daemon's present run, and answered all that its rounds asked, never with 25 s in between, nor since; and the last round found no
+//     other daemon's attempt on its ticket. So after a longer cut, or a restart, a person decides. What a round cannot see is a repeated
+//     notify, or a retry, on another host that sent since the last round and that Redis lost together with the intent.
 //   - What is parked on the ticket stays open here too (Waits): listed, with its content, without limit of time, neither due nor counted as
 //     ready or old. It takes room in the outbox, and its user's. It costs its part of the engine's round, which closes it when it finds on the
 //     ticket what was decided on whatever host, while this one was away too. A retry of the channel takes its place; that of another channel
@@ -89,8 +93,8 @@
 //     ticket, and makes one that is gone anew, in INIT. Retried, it is an intent of its own (Again) that no ticket knows, which waits
 //     if the ticket tells the same meanwhile, else is sent once and becomes a receipt; if nobody knows whether that one arrived, or it
 //     was given up, it is kept again. When the ticket comes back, it is told that the channel is parked, and what is decided there
-//     holds here. Where several outboxes have it, each has it to decide; what people were told in its run, by a receipt on the ticket,
-//     closes it in each.
+//     holds here; one that was retried here and not yet sent waits again. Where several outboxes have it, each has it to decide; what
+//     people were told in its run, by a receipt on the ticket, closes it in each.
 //   - Two intents may tell people the same: those of one ticket and run, after a retry or a loss of data. On one channel only one of them
 //     is worked on at a time, so the second finds the receipt of the first.
 //   - Whether a channel is at_most_once is frozen on the ticket with the content. A host that adopts or retries it under another

@@ -66,7 +66,7 @@ type Intent struct {
 	Nonce string `json:"nonce,omitempty"`
 	Agent string `json:"agent,omitempty"`
 
-	// After is the intent whose place this one takes because a person said so (retry), as the ticket knows it; else empty.
+	// After is the intent whose place this one takes because a person said so here; else empty.
 	After string `json:"after,omitempty"`
 
 	Channels map[string]Delivery `json:"-"`
@@ -86,6 +86,7 @@ type Delivery struct {
 	Taken      []string  `json:"taken,omitempty"`    // recipients that have it, while others have not
 	Lost       bool      `json:"lost,omitempty"`     // no ticket knows of it: Keep and Again
 	Unsure     bool      `json:"unsure,omitempty"`   // a person decided about it as parked
+	Retried    string    `json:"retried,omitempty"`  // the intent of this run with which a person had it sent once more: this one, or one before it
 }
 
 // Waits reports whether a person must decide. Until then the intent stays open, with its content, because Redis may lose the ticket.

@@ -40,7 +40,7 @@ func TestG10_WhatIsKeptIsThereWithItsContentUntilAPersonDecides(t *testing.T) {
 	if listed, _, err := s.Find(Unclosed(), Parked, 10); err != nil || len(listed) != 1 {
 		t.Errorf("listed are %+v, %v", listed, err)
 	}
-	if known, err := s.Attempted(Ref{in.Ticket, "another"}, in.Run, "ops"); err != nil || !known {
+	if known, err := s.Attempted(Ref{in.Ticket, "another"}, in.Run, "ops", ""); err != nil || !known {
 		t.Errorf("another intent of the run does not know of it: %v", err)
 	}
 

@@ -38,15 +38,16 @@ func (s *Store) Receipt(ticket string, run int64, channel string) (r Receipt, ok
 }
 
 // Attempted reports whether this outbox knows of an attempt for a ticket's run on a channel, of another intent than ref's, of which
-// it is not known whether it arrived, or was not known until a person said so.
-func (s *Store) Attempted(ref Ref, run int64, channel string) (bool, error) {
+// it is not known whether it arrived, or was not known until a person said so. With retried, a Delivery's, those before it do not count.
+func (s *Store) Attempted(ref Ref, run int64, channel, retried string) (bool, error) {
 	all, err := s.Ticket(ref.Ticket)
 	if err != nil {
 		return false, err
 	}
 	for _, in := range all {
 		d := in.Channels[channel]
-		if in.ID != ref.ID && in.Run == run && (d.Status == Sending || d.Status == Unknown || d.Status == Parked || d.Unsure) {
+		other := in.ID != ref.ID && in.Run == run && (retried == "" || in.ID == retried || d.Retried == retried)
+		if other && (d.Status == Sending || d.Status == Unknown || d.Status == Parked || d.Unsure) {
 			return true, nil
 		}
 	}

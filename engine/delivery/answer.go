@@ -22,7 +22,7 @@ func (c *Courier) Adopt(id store.TicketID, h store.Hash) error {
 	}
 	in := outbox.Intent{
 		Ref: outbox.Ref{Ticket: id.String(), ID: h.Intent()}, Asset: string(id.Asset), Task: id.Task, Run: h.Run(), Key: id.Key(h.Run()),
-		Origin: outbox.Adopted, At: h.Updated(), Severity: h.Severity(), Content: []byte(h.Content()), After: h.Before(),
+		Origin: outbox.Adopted, At: h.Updated(), Severity: h.Severity(), Content: []byte(h.Content()),
 		Channels: map[string]outbox.Delivery{},
 	}
 	for _, ch := range c.config.Channels {
@@ -30,7 +30,7 @@ func (c *Courier) Adopt(id store.TicketID, h store.Hash) error {
 		if status == "" || status.Settled() && status != outbox.Parked || h.Type(ch.Name) != ch.Type {
 			continue
 		}
-		d := outbox.Delivery{Type: ch.Type, AtMostOnce: h.Once(ch.Name, ch.AtMostOnce), Body: h.Body(ch.Name), Status: outbox.Pending, Due: time.Now()}
+		d := outbox.Delivery{Type: ch.Type, AtMostOnce: h.Once(ch.Name, ch.AtMostOnce), Body: h.Body(ch.Name), Status: outbox.Pending, Due: time.Now(), Retried: h.Retried(ch.Name)}
 		if status == outbox.Parked {
 			d.Status, d.Recorded = status, true
 		}
@@ -62,7 +62,12 @@ func (c *Courier) glance(ctx context.Context, in outbox.Intent) (store.Hash, err
 // again; what was not settled here, because another intent had taken its place, is adopted anew. What a person decided on the ticket
 // stands, but for what was sent all the same, and for what was discarded since.
 func (c *Courier) putBack(ctx context.Context, in outbox.Intent, s store.Hash) (told bool, err error) {
+	all, err := c.box.Ticket(in.Ticket)
+	if err != nil {
+		return false, err
+	}
 	for name, d := range in.Channels {
+		d = settledBy(all, in.Run, name, d)
 		is := s.Status(name)
 		overrides := d.Status == outbox.Sent || d.Status == outbox.Discarded && is != outbox.Sent
 		if !d.Status.Settled() || d.Status == is || is == "" || is.Settled() && !overrides {
@@ -80,20 +85,51 @@ func (c *Courier) putBack(ctx context.Context, in outbox.Intent, s store.Hash) (
 	return told, nil
 }
 
+// settledBy is a channel as the intents of its run have settled it: one of them may have told people, or has yet to, because a person had
+// it sent once more when Redis had lost it (outbox.Store.Again). That is parked on a ticket that is back.
+func settledBy(all []outbox.Intent, run int64, channel string, d outbox.Delivery) outbox.Delivery {
+	for _, in := range all {
+		other := in.Channels[channel]
+		switch {
+		case in.Run != run:
+		case other.Status == outbox.Sent:
+			return other
+		case d.Status == outbox.Discarded && in.Origin != outbox.Closed && other.Lost && (!other.Status.Settled() || other.Waits()):
+			d.Status, d.Error = outbox.Parked, "a person had it sent once more while Redis had lost this ticket: decide again"
+		}
+	}
+	return d
+}
+
 // answerFor has this outbox answer for a ticket: what is settled here and not there, because the ticket fell back, is told to it, and the
 // rest is taken into the outbox.
 func (c *Courier) answerFor(ctx context.Context, id store.TicketID, s store.Hash) (told bool, err error) {
 	in, err := c.box.Get(outbox.Ref{Ticket: id.String(), ID: s.Intent()})
+	if errors.Is(err, outbox.ErrNotFound) { // receipts of its run may be here
+		in, err = unknown(id, s), nil
+	}
 	if err == nil {
 		told, err = c.putBack(ctx, in, s)
 	}
-	if err != nil && !errors.Is(err, outbox.ErrNotFound) {
+	if err != nil {
 		return told, err
 	}
 	if err := c.Adopt(id, s); err != nil {
 		return told, fmt.Errorf("%w: %w", outbox.ErrUnavailable, err)
 	}
 	return told, nil
+}
+
+// unknown is a ticket's intent that this outbox does not have.
+func unknown(id store.TicketID, s store.Hash) outbox.Intent {
+	in := outbox.Intent{
+		Ref: outbox.Ref{Ticket: id.String(), ID: s.Intent()}, Asset: string(id.Asset), Task: id.Task, Run: s.Run(), Key: id.Key(s.Run()),
+		Channels: map[string]outbox.Delivery{},
+	}
+	for _, name := range s.Channels() {
+		in.Channels[name] = outbox.Delivery{}
+	}
+	return in
 }
 
 // serves reports whether this daemon has all, and whether it has some, of the ticket's unsettled channels, by name and type.

@@ -22,14 +22,14 @@ func (c *Courier) Attempt(ctx context.Context, a outbox.Attempt) (outbox.Answer,
 	}
 	asked := c.config.Now()
 	answer, err := c.store.Attempt(ctx, a, *c.config.Daemon)
-	unbroken := c.config.Trust.Unbroken(c.Staged(a))
+	staged := c.Staged(a)
 	switch {
-	case errors.Is(err, outbox.ErrAway) && !unbroken:
+	case errors.Is(err, outbox.ErrAway) && !c.config.Trust.Unbroken(staged):
 		err = &store.UnavailableError{Why: "no answer, and another daemon may have taken over before", Silent: true}
 	case errors.Is(err, outbox.ErrAway) && !c.Fresh(a, asked):
 		err = &store.UnavailableError{Why: "no answer, and an administrator may have decided otherwise since the ticket last did", Silent: true}
 	}
-	answer.Sole = answer.Verdict == outbox.Lost && unbroken && !c.current.doubted(a.ID)
+	answer.Sole = answer.Verdict == outbox.Lost && c.config.Trust.Stood(staged) && c.current.sole(a.ID, time.Since(staged), c.config.Now())
 	return answer, err
 }
 
@@ -61,7 +61,8 @@ func (c *Courier) Fresh(a outbox.Attempt, asked time.Duration) bool {
 
 const (
 	currentFor = 5 * time.Second  // for which what a ticket said of an intent is relied upon without Redis
-	doubtedFor = 10 * time.Minute // since the last round that asked about it
+	heardFor   = 25 * time.Second // without a round that was answered: as long as a sign of life lives
+	doubtedFor = 10 * time.Minute // since the last round that asked about it; more than that takes, with what an outbox can hold
 )
 
 // current is when the tickets of intents were last asked, on CLOCK_BOOTTIME, and named them as this daemon's.
@@ -70,6 +71,28 @@ type current struct {
 	at map[string]time.Duration
 
 	doubts map[string]time.Duration // likewise, of which the ticket had an attempt on an at_most_once channel that this outbox has not begun
+
+	heard bool          // a round was answered
+	last  time.Duration // when the last of those began
+	whole time.Duration // when the first of those began between which there was always less than heardFor
+}
+
+// hear notes that a round which began at that time was answered.
+func (c *current) hear(began time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.heard || began-c.last >= heardFor {
+		c.whole = began
+	}
+	c.heard, c.last = true, began
+}
+
+// sole reports whether the rounds since an intent was staged, so long ago, would have shown another daemon's attempt, and have not.
+func (c *current) sole(intent string, age, now time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, doubted := c.doubts[intent]
+	return !doubted && c.heard && now-c.last < heardFor && age <= now-c.whole
 }
 
 func (c *current) confirm(intent string, asked time.Duration) {
@@ -103,13 +126,6 @@ func (c *current) doubt(intent string, named, begun bool, asked time.Duration) {
 	case named:
 		delete(c.doubts, intent)
 	}
-}
-
-func (c *current) doubted(intent string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, is := c.doubts[intent]
-	return is
 }
 
 // forget drops what is from before that time, and doubts somewhat later.

@@ -41,7 +41,8 @@ type Message struct {
 type Trust interface {
 	Identity() error                                 // an outbox.ErrUnavailable while another process has this daemon's identity
 	Steady() bool                                    // the own signs were written for long enough to judge others
-	Unbroken(staged time.Time) bool                  // nobody can have taken over what was staged then
+	Unbroken(staged time.Time) bool                  // nobody can have taken over what was staged then, though Redis answers nothing
+	Stood(since time.Time) bool                      // the same, and Redis took the signs of this run all the time
 	Overdue(context.Context) ([]store.Silent, error) // waits for daemons that are gone
 }
 

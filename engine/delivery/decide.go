@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/store"
@@ -47,6 +48,7 @@ func (c *Courier) decide(ctx context.Context, r Resolution, as outbox.Status, qu
 				about = append(about, name)
 			}
 		}
+		asked := c.config.Now()
 		w, err := c.store.Resolve(ctx, r.Ticket, store.Writer{Agent: r.By}, store.Resolution{
 			Request: rand.Text(), Status: as, Channels: about, Question: question, Intent: s.Intent(), Reason: r.Reason,
 		}, r.told(kind))
@@ -54,13 +56,13 @@ func (c *Courier) decide(ctx context.Context, r Resolution, as outbox.Status, qu
 			return store.Ticket{}, err
 		}
 		if w.Code != store.Mismatch {
-			return c.decided(ctx, r, w, question)
+			return c.decided(ctx, r, w, question, asked)
 		}
 	}
 }
 
-// decided is the answer to what a script decided.
-func (c *Courier) decided(ctx context.Context, r Resolution, w store.Written, question []outbox.Status) (store.Ticket, error) {
+// decided is the answer to what a script decided, which was asked at that time.
+func (c *Courier) decided(ctx context.Context, r Resolution, w store.Written, question []outbox.Status, asked time.Duration) (store.Ticket, error) {
 	switch w.Code {
 	case store.Gone:
 		return store.Ticket{}, fmt.Errorf("%w: there is no notification to decide about", store.ErrTicketNotFound)
@@ -69,7 +71,7 @@ func (c *Courier) decided(ctx context.Context, r Resolution, w store.Written, qu
 	case store.Conflict:
 		return store.Ticket{}, undecided(r.Channel, question)
 	}
-	c.HeedNow(ctx, r.Ticket, w.Hash)
+	c.HeedNow(ctx, r.Ticket, w.Hash, asked)
 	t, err := c.store.Complete(ctx, r.Ticket, w.Hash, nil)
 	if errors.Is(err, store.ErrTicketDamaged) {
 		err = nil // it is decided, and shown as it is

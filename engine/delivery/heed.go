@@ -46,6 +46,12 @@ func (c *Courier) heedLoop(ctx context.Context) {
 // Heed is one round, from a place among what can be sent on. A ticket that answers nothing stops none of the others, as in eachHint: all
 // questions are asked at once. It is asked again when its turn comes, and what the last answer told of it stands until then.
 func (c *Courier) Heed(ctx context.Context, from []byte) (next []byte, err error) {
+	began := c.config.Now()
+	defer func() {
+		if err == nil {
+			c.current.hear(began)
+		}
+	}()
 	all, err := c.box.Soon(time.Now().Add(heedAhead), heedMost)
 	if err != nil {
 		return from, err
@@ -186,13 +192,13 @@ func (c *Courier) heedTicket(ctx context.Context, id store.TicketID) error {
 	return failed.err()
 }
 
-// HeedNow is for a decision that was made here: it is a fact in this outbox when the call returns, unless that cannot be written; then
-// the next round finds it.
-func (c *Courier) HeedNow(ctx context.Context, id store.TicketID, f store.Hash) {
+// HeedNow is for a decision that was made here, by a question from that time: it is a fact in this outbox when the call returns, unless
+// that cannot be written; then the next round finds it.
+func (c *Courier) HeedNow(ctx context.Context, id store.TicketID, f store.Hash, asked time.Duration) {
 	intents, err := c.box.Ticket(id.String())
 	for _, in := range intents {
 		if err == nil && (in.Origin == outbox.Committed || in.Origin == outbox.Adopted) {
-			err = c.heed(ctx, in, f, c.config.Now())
+			err = c.heed(ctx, in, f, asked)
 		}
 	}
 	if err != nil {

@@ -70,7 +70,7 @@ func (c *Courier) retry(ctx context.Context, r Resolution) (store.Ticket, error)
 			return store.Ticket{}, errRaced
 		}
 	}
-	return c.decided(ctx, r, w, settleable)
+	return c.decided(ctx, r, w, settleable, asked)
 }
 
 // onceOnly names an intent's channels that are at_most_once.
@@ -105,15 +105,16 @@ func (c *Courier) retryIntent(r Resolution, h store.Hash) (in outbox.Intent, aga
 		if status.Settled() && !retried {
 			continue
 		}
+		by := h.Retried(name)
 		if retried {
-			again = append(again, name)
+			again, by = append(again, name), in.ID
 		}
 		ch := c.channel(name, h.Type(name))
 		if ch == nil {
 			return in, nil, &ChannelError{fmt.Sprintf("this host has no channel %s of type %s; retry on one that has", name, h.Type(name))}
 		}
 		in.Channels[name] = outbox.Delivery{
-			Type: ch.Type, AtMostOnce: h.Once(name, ch.AtMostOnce), Body: h.Body(name), Status: outbox.Pending, Due: in.At,
+			Type: ch.Type, AtMostOnce: h.Once(name, ch.AtMostOnce), Body: h.Body(name), Status: outbox.Pending, Due: in.At, Retried: by,
 		}
 	}
 	if len(again) == 0 {

@@ -191,3 +191,12 @@ func (l *Lookout) Unbroken(staged time.Time) bool {
 	age, s := time.Since(staged), &l.signs
 	return age >= 0 && (age < l.Pace.Life-l.Pace.Every || s.signed && !s.lapsed && l.c.Now()-s.looked < l.Pace.Life && age <= l.c.Now()-s.whole)
 }
+
+// Stood reports whether this run of the daemon has signed without a break since that time by this host's clock, and its last sign, which
+// Redis took, has not run out. Others may have been at work while one that Redis does not answer looked for it.
+func (l *Lookout) Stood(since time.Time) bool {
+	l.signs.mu.Lock()
+	defer l.signs.mu.Unlock()
+	age, s := time.Since(since), &l.signs
+	return age >= 0 && s.signed && l.c.Now()-s.last < l.Pace.Life && age <= l.c.Now()-s.whole
+}

@@ -94,7 +94,7 @@ func FuzzTicket(f *testing.F) {
 		if n := ticket.Notification; n != nil && n.Facts != nil && !json.Valid(n.Facts) {
 			t.Fatalf("the facts of the notification are no JSON: %q", n.Facts)
 		}
-		_, _, _, _ = ticket.WhyFailed(), ticket.next(), h.Severity(), h.Before()
+		_, _, _, _ = ticket.WhyFailed(), ticket.next(), h.Severity(), h.Retried("ops")
 		if len(h) > 0 && !reflect.DeepEqual(h.Pack().hash(), h) {
 			t.Fatal("it is unpacked as another than was packed")
 		}

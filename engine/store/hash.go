@@ -27,13 +27,8 @@ func (h Hash) Run() int64 { return max(number(h["run"]), 1) }
 // Intent is the id of the current intent.
 func (h Hash) Intent() string { return h["intent"] }
 
-// Before is the intent whose place the current one took, if that is known.
-func (h Hash) Before() string {
-	if all := strings.Fields(h["intents"]); len(all) > 1 && all[len(all)-1] == h["intent"] {
-		return all[len(all)-2]
-	}
-	return ""
-}
+// Retried is the intent of this run with which a person had a channel sent once more; empty: nobody has.
+func (h Hash) Retried(channel string) string { return h["retried."+channel] }
 
 // Knows reports whether an intent is or was the ticket's.
 func (h Hash) Knows(intent string) bool { return names(h["intents"], intent) }

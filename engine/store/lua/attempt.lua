@@ -12,10 +12,11 @@
 local MINE, LEASE, ONCE, HAD = unpack(ARGV, 16)
 local BUSY_ELSEWHERE = 5000 -- ms until it is asked again
 local t = redis.call('HMGET', TICKET, 'state', 'intent', 'intents', field('delivery'), field('attempt'), field('lease'),
-  field('attempt_process'), 'token', field('receipt'), field('once'), field('attempts'), 'run', 'updated_at')
+  field('attempt_process'), 'token', field('receipt'), field('once'), field('attempts'), 'run', 'updated_at', field('receipt_before'))
 local state, status = t[1], t[4]
 local settled = status == 'sent' or status == 'dead' or status == 'discarded' or status == 'parked'
-local received = t[9] and string.find(' ' .. t[9], ' ' .. RUN .. '/', 1, true)
+-- One of this run is among those of earlier ones when it came while the ticket had fallen back to an earlier run.
+local received = string.find(' ' .. (t[9] or '') .. ' ' .. (t[14] or ''), ' ' .. RUN .. '/', 1, true)
 -- How long it is to be waited for: no longer than a lease, as NOW may have been set back, and may be put right.
 local left = math.min(math.max((tonumber(t[6]) or 0) - tonumber(NOW), 0), tonumber(LEASE))
 if t[2] ~= INTENT then

@@ -39,7 +39,7 @@ for name in string.gmatch(t[4], '%S+') do
   end
 end
 for _, name in ipairs(again) do
-  redis.call('HSET', TICKET, 'delivery.' .. name, 'pending')
+  redis.call('HSET', TICKET, 'delivery.' .. name, 'pending', 'retried.' .. name, INTENT)
   redis.call('HDEL', TICKET, 'lease.' .. name, 'attempt.' .. name, 'attempt_process.' .. name)
 end
 event(TICKET, LOG, 'notifying', state, NOTIFYING, t[5], '', 'retry: ' .. REASON)
