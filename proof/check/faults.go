@@ -17,6 +17,7 @@ type fault struct {
 	name         string
 	target       string
 	loses, steps bool
+	by           int64 // ns by which it sets a clock, and in the end sets it back
 	begin, end   int64
 }
 
@@ -34,6 +35,9 @@ func (all *faults) note(open map[int]*fault, n int, r history.Record) {
 	}
 	f.name, f.target = r.Fault.Name, r.Fault.Target
 	f.loses, f.steps = f.loses || r.Fault.Loses, f.steps || r.Fault.Steps
+	if by, err := time.ParseDuration(r.Fault.Detail); f.steps && err == nil {
+		f.by = by.Nanoseconds()
+	}
 	if r.Fault.End {
 		f.m, f.end = n, r.At
 		if strings.HasSuffix(f.name, "replaced") || f.name == "unplanned failover" {
