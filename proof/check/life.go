@@ -71,12 +71,11 @@ func (c *checker) outlived(shows *call, g *grant, slack time.Duration) {
 			look("its process ended", p.at)
 		}
 	}
-	margin := max(ttl/5, int64(200*time.Millisecond))
 	if g.claimed != nil && g.hold > 0 {
-		look("its cap was reached", g.came+g.hold*int64(time.Millisecond)+margin)
+		look("its cap was reached", g.came+g.hold*int64(time.Millisecond)+margin(ttl))
 	}
 	if signed := c.signed(g, shows.sent); g.heartbeat > 0 && signed != never {
-		look("its heartbeat ran out", signed+g.heartbeat*int64(time.Millisecond)+margin)
+		look("its heartbeat ran out", signed+g.heartbeat*int64(time.Millisecond)+margin(ttl))
 	}
 }
 
