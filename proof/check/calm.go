@@ -22,16 +22,24 @@ func (c *checker) lives() {
 		if f := c.faults.restart(a.Host, at-ttl/3, at); f != nil { // its locks last for longer than that
 			from, others = f.begin, others.without(f)
 		}
-		if !others.struck(a.Host, from-2*ttl, at) && c.served(a.Host, from-ttl, from) {
+		if !others.disturbed(a.Host, from-2*ttl, at) && c.served(a.Host, from-ttl, from) {
 			c.violate("G7", a.Fields["PICKET_ASSET"], []int{a.n}, "token %s on %s ran out, though nothing kept its daemon from renewing it, or from taking it up again",
 				a.Fields["PICKET_TOKEN"], a.Host)
 		}
 	}
 	for _, one := range c.calls {
-		if one.code == "STORE_UNAVAILABLE" && !c.faults.struck(one.host, one.sent-2*ttl, one.came) && c.served(one.host, one.sent-ttl, one.came) {
+		if one.code == "STORE_UNAVAILABLE" && !c.faults.disturbed(one.host, one.sent-2*ttl, one.came) && c.served(one.host, one.sent-ttl, one.came) {
 			c.violate("G11", one.ticket(), one.records(), "Redis is told to be away, and was not: %s", one)
 		}
 	}
+}
+
+// disturbed: was there a fault in this time that may hold up a daemon, or keep it from Redis? Replies are lost by closing all connections of a
+// node, whoever has them.
+func (all faults) disturbed(host string, from, to int64) bool {
+	return all.struck(host, from, to) || slices.ContainsFunc(all, func(f *fault) bool {
+		return strings.HasPrefix(f.name, "replies are lost") && f.within(from, to)
+	})
 }
 
 // restart is a fault that ended a host's daemon within a time.
@@ -47,10 +55,10 @@ func (all faults) restart(host string, from, to int64) *fault {
 // served: did a host's daemon tell all the time what only Redis knows, and at once? On a machine that has no turn for it, or for Redis, it
 // does not.
 func (s *story) served(host string, from, to int64) bool {
-	const pause, soon = int64(time.Second), int64(500 * time.Millisecond) // between two answers; for each
+	const pause, soon = int64(time.Second), int64(100 * time.Millisecond) // between two answers; for each
 	asks := []string{toStep, toFail, toNotify, toFinish, toRelease, toRead, toHistory, toStates}
 	for _, c := range s.calls {
-		if c.host == host && slices.Contains(asks, c.kind) && (c.ok() || slices.Contains(decided, c.code)) &&
+		if c.host == host && slices.Contains(asks, c.kind) && (c.ok() || c.code == "TICKET_NOT_FOUND" || slices.Contains(decided, c.code)) &&
 			c.sent <= from+pause && c.came > from && c.came-c.sent <= soon {
 			from = c.came
 		}

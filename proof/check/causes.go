@@ -71,10 +71,10 @@ func (s *story) taken(g *grant, at int64) bool {
 		s.faults.lost(g.sent, at) || s.ordered(g, at) && s.faults.struck(g.host, at-repeated, at)
 }
 
-// silent: has no call on it been answered for as long as its heartbeat?
+// silent: has no call on it been answered for as long as its heartbeat? That of picket exec is not recorded.
 func (s *story) silent(g *grant, at int64) bool {
 	beat := g.heartbeat * int64(time.Millisecond)
-	return beat > 0 && at >= g.sent+beat && !slices.ContainsFunc(g.calls, func(c *call) bool {
+	return g.claimed == nil || beat > 0 && at >= g.sent+beat && !slices.ContainsFunc(g.calls, func(c *call) bool {
 		return c.kind != toWatch && c.kind != toClaim && c.ok() && c.came <= at && c.sent+beat > at
 	})
 }

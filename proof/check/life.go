@@ -49,7 +49,13 @@ func (c *checker) outlived(shows *call, g *grant, slack time.Duration) {
 	ttl := c.setup.TTLMS * int64(time.Millisecond)
 	look := func(what string, end int64) {
 		end = max(end, g.came) // a process may end while its claim waits
+		if slack < stall && !c.served(g.host, end, shows.sent) {
+			slack = stall
+		}
 		limit, lag := end+int64(slack), int64(0)
+		if c.starved(g.host, end-ttl, shows.sent) {
+			limit += ttl
+		}
 		if over := c.faults.over(g.host, end-3*ttl, shows.sent); over > end-3*ttl {
 			if over == never {
 				return
