@@ -109,8 +109,11 @@ func (s *story) begunBefore(_ key, a, b sending) bool {
 		s.faults.cover(a.at, b.Begin, func(f *fault) bool { return f.delays(b.Host) })
 }
 
-// lostBoth: "lost data with two holders of the intent" (DESIGN, G10)
-func (s *story) lostBoth(_ key, a, b sending) bool { return s.faults.lost(0, b.Begin) && !knew(a, b) }
+// lostBoth: "lost data with two holders of the intent" (DESIGN, G10). Of a loss before the first sending there are two that may send at once;
+// when the ticket knows what became of that one, nobody does.
+func (s *story) lostBoth(_ key, a, b sending) bool {
+	return !knew(a, b) && (s.faults.lost(a.Begin, b.Begin) || s.faults.lost(0, a.Begin) && s.unrecorded(a, b.Begin))
+}
 
 // lostSecond: "What a round cannot see is a repeated notify, or a retry, on another host that sent since the last round and that Redis
 // lost together with the intent." (outbox/doc.go) A daemon that is held up makes no rounds.
