@@ -79,5 +79,7 @@ func (s *story) silent(g *grant, at int64) bool {
 	})
 }
 
-// ordered: may an administrator have ended it?
-func (s *story) ordered(g *grant, at int64) bool { return s.forced(window{g, &call{}, 0, 0}, at) }
+// ordered: may an administrator have ended it? A loss of data can bring back that he ended one before it.
+func (s *story) ordered(g *grant, at int64) bool {
+	return s.forced(window{g, &call{}, 0, 0}, at) || s.faults.lost(g.sent, at)
+}

@@ -75,9 +75,14 @@ func (s *story) unrecorded(a sending, at int64) bool {
 	return s.faults.cover(s.over(a), at, func(f *fault) bool { return f.hinders(a.Host) })
 }
 
-// answeredLate: what is answered as the channel's time-out is reached may be known or not.
+// answeredLate: what is answered as the channel's time-out is reached may be known or not. That counts from when the request was made, in whole
+// seconds, which may be long before it comes to the receiver.
 func (s *story) answeredLate(_ key, a, _ sending) bool {
-	return arrived(a) && a.at-a.Begin > s.timeout(a.Channel)-int64(500*time.Millisecond)
+	begin := a.Begin
+	if ahead, known := s.ahead(); known {
+		begin = min(begin, a.Stamp*int64(time.Second)-ahead)
+	}
+	return arrived(a) && a.at-begin > s.timeout(a.Channel)-int64(500*time.Millisecond)
 }
 
 // answerUnseen: "none in time: it tries again with the same key" (docs/receiving.md). It was given, and did not come, or not in time.
