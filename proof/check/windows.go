@@ -128,12 +128,19 @@ func (s *story) lostSecond(_ key, a, b sending) bool {
 	})
 }
 
-// acceptedAnew: "notifications of then are told or sent again under the same key, the work since is done again" (docs/redis.md)
+// acceptedAnew: "notifications of then are told or sent again under the same key, the work since is done again" (docs/redis.md). Of the calls of
+// picket run only the audit tells.
 func (s *story) acceptedAnew(k key, a, b sending) bool {
-	return a.Host != b.Host && slices.ContainsFunc(s.calls, func(c *call) bool {
+	called := func(c *call) bool {
 		return c.kind == toNotify && c.ticket() == k.ticket && c.host == b.Host && (c.ok() || c.unknown()) &&
 			c.sent < b.Begin && s.faults.lost(a.Begin, c.came)
-	})
+	}
+	made := s.made()
+	recorded := func(r auditRecord) bool {
+		return r.Fields["PICKET_EVENT"] == "notifying" && r.Fields["PICKET_TICKET"] == k.ticket && r.Host == b.Host &&
+			made(r) <= b.Begin && s.faults.lost(a.Begin, made(r))
+	}
+	return a.Host != b.Host && (slices.ContainsFunc(s.calls, called) || slices.ContainsFunc(s.audits, recorded))
 }
 
 // over is when a sending's sender knew its end, or gave it up: the receiver may hear of that later.
