@@ -153,14 +153,22 @@ func TestALockLivesNoLongerThanItsAgentDeserves(t *testing.T) {
 	fault := func(target string) func(*world) {
 		return func(w *world) { w.fault("daemon freezes", target, false, false, func() { w.pass(5 * time.Second) }) }
 	}
+	putBack := func(w *world) { w.clock(10*time.Second, func() { fault("host-a")(w) }) }
 	judge(t, map[string]spoilt{
-		"at once":                {play: later(watched, time.Second, none)},
-		"its process ended":      {play: later(watched, 4*time.Second, none), broken: "G7", says: "process ended"},
-		"and the daemon froze":   {play: later(watched, 7*time.Second, fault("host-a"))},
-		"until after the TTL":    {play: later(watched, 19*time.Second, fault("host-a")), broken: "G7"},
-		"another's daemon froze": {play: later(watched, 4*time.Second, fault("host-b")), broken: "G7"},
-		"its holder is told so":  {play: told(watched, 2*time.Second), broken: "G7", says: "process ended"},
-		"while it can be late":   {play: told(watched, time.Second)},
+		"at once":                    {play: later(watched, time.Second, none)},
+		"its process ended":          {play: later(watched, 4*time.Second, none), broken: "G7", says: "process ended"},
+		"and the daemon froze":       {play: later(watched, 7*time.Second, fault("host-a"))},
+		"until after the TTL":        {play: later(watched, 19*time.Second, fault("host-a")), broken: "G7"},
+		"another's daemon froze":     {play: later(watched, 4*time.Second, fault("host-b")), broken: "G7"},
+		"and the clock was set back": {play: later(watched, 12*time.Second, putBack), excused: "G7: the clock of a Redis was set back"},
+		"by less than that":          {play: later(watched, 20*time.Second, putBack), broken: "G7"},
+		"the clock was, long before": {play: func(w *world) {
+			w.clock(-time.Minute, func() {})
+			w.pass(time.Minute)
+			later(watched, 19*time.Second, fault("host-a"))(w)
+		}, broken: "G7"},
+		"its holder is told so": {play: told(watched, 2*time.Second), broken: "G7", says: "process ended"},
+		"while it can be late":  {play: told(watched, time.Second)},
 		"nobody has a turn": {play: func(w *world) {
 			watched(w)
 			w.pass(2 * time.Second)
