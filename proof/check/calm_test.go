@@ -85,6 +85,16 @@ func TestALossHasItsReason(t *testing.T) {
 		}
 	}
 	judge(t, map[string]spoilt{
+		"its trust ran out": {play: told("expired", none)},
+		"it had not": {play: func(w *world) {
+			w.claim("host-a", "web", "t1")
+			w.audit("host-a", dict{"EVENT": "lost", "ASSET": "web", "TOKEN": w.token, "REASON": "expired"})
+		}, broken: "G8", says: "recorded as lost by expired"},
+		"the clock ended its lock": {play: func(w *world) {
+			w.claim("host-a", "web", "t1")
+			w.clock(time.Minute, func() {})
+			w.audit("host-a", dict{"EVENT": "lost", "ASSET": "web", "TOKEN": w.token, "REASON": "expired"})
+		}},
 		"taken by another":            {play: told("taken", another)},
 		"by nobody":                   {play: told("taken", none), broken: "G8", says: "ended by taken, which is not so"},
 		"by an administrator":         {play: told("taken", breaks), broken: "G8", says: "ended by taken"},

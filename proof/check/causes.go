@@ -14,7 +14,7 @@ import (
 var causes = map[string]func(s *story, g *grant, at int64) bool{
 	"released":     (*story).released,
 	"process_exit": (*story).exited,
-	"expired":      func(*story, *grant, int64) bool { return true }, // see lives
+	"expired":      (*story).ranOut,
 	"taken":        (*story).taken,
 	"silent":       (*story).silent,
 	"max_hold": func(_ *story, g *grant, at int64) bool {
@@ -38,10 +38,11 @@ func (c *checker) reasons() {
 			}
 		}
 	}
+	made := c.made()
 	for _, a := range c.audits {
 		reason, _, _ := strings.Cut(a.Fields["PICKET_REASON"], ":")
 		g := c.grantOf(a.Fields["PICKET_ASSET"], a.token())
-		if so := causes[reason]; so != nil && g != nil && a.Fields["PICKET_EVENT"] == "lost" && !so(c.story, g, a.at) {
+		if so := causes[reason]; so != nil && g != nil && a.Fields["PICKET_EVENT"] == "lost" && !so(c.story, g, made(a)) {
 			c.violate("G8", g.ticket(), []int{g.n, a.n}, "token %d on %s is recorded as lost by %s, which is not so", g.token, g.host, reason)
 		}
 	}
@@ -57,17 +58,31 @@ func (s *story) exited(g *grant, at int64) bool {
 	return g.pid != 0 && !slices.ContainsFunc(s.calls, func(c *call) bool { return c.pid == g.pid && c.host == g.host && c.sent > at })
 }
 
+// ranOut: had the trust ended of which the holder was told? The lock lasts for longer, also when its daemon is started again.
+func (s *story) ranOut(g *grant, at int64) bool {
+	return s.taken(g, at) || s.ordered(g, at) || s.faults.leap(g.sent, at) > 0 || !slices.ContainsFunc(g.calls, func(c *call) bool {
+		told := c.out.Claim
+		return c.ok() && told != nil && told.Status == "held" && c.came <= at && c.sent+told.TrustedMS*int64(time.Millisecond) > at
+	})
+}
+
 // taken: may another have the asset? An administrator who ends a claim makes a grant that nobody has, and which says so: that is forced, unless
 // it could not be read.
 func (s *story) taken(g *grant, at int64) bool {
-	granted := func(o *grant) bool { return o.token > g.token && o.sent <= at }
+	made, recorded := s.made(), map[int64]int64{} // when a newer token was granted
+	for _, a := range s.audits {
+		if a.Fields["PICKET_EVENT"] == "claimed" && a.Fields["PICKET_ASSET"] == g.asset && a.token() > g.token {
+			recorded[a.token()] = made(a)
+			if made(a) <= at+int64(prompt) {
+				return true
+			}
+		}
+	}
+	granted := func(o *grant) bool { return o.token > g.token && o.sent <= at && recorded[o.token] == 0 }
 	claims := func(c *call) bool {
-		return c.kind == toClaim && c.asset == g.asset && c.code != "LOCK_HELD" && c.sent <= at && c.came >= g.sent && c != g.claimed
+		return c.kind == toClaim && c.asset == g.asset && c.code != "LOCK_HELD" && c.out.Claim == nil && c.sent <= at && c.came >= g.sent
 	}
-	recorded := func(a auditRecord) bool {
-		return a.Fields["PICKET_EVENT"] == "claimed" && a.Fields["PICKET_ASSET"] == g.asset && a.token() > g.token && a.at <= at
-	}
-	return slices.ContainsFunc(s.byAsset[g.asset], granted) || slices.ContainsFunc(s.calls, claims) || slices.ContainsFunc(s.audits, recorded) ||
+	return slices.ContainsFunc(s.byAsset[g.asset], granted) || slices.ContainsFunc(s.calls, claims) ||
 		s.faults.lost(g.sent, at) || s.ordered(g, at) && s.faults.struck(g.host, at-repeated, at)
 }
 
