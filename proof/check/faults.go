@@ -117,11 +117,6 @@ func (f *fault) on(host string) bool {
 	return f.target == host || strings.HasPrefix(f.target, host+" ")
 }
 
-// onLink: does it part a daemon from Redis, while it runs?
-func (f *fault) onLink(host string) bool {
-	return f.on(host) && !strings.HasPrefix(f.name, "daemon") && !strings.HasPrefix(f.name, "disk")
-}
-
 // onRedis: is it about a server, or about one that the stage chose?
 func (f *fault) onRedis() bool {
 	return f.target == "" || strings.HasPrefix(f.target, "redis") || strings.HasPrefix(f.target, "sentinel")
