@@ -27,6 +27,7 @@ var rules = []struct {
 	{[]string{"G6"}, (*checker).lists},
 	{[]string{"G7"}, (*checker).life},
 	{[]string{"G7"}, (*checker).freed},
+	{[]string{"G7", "G11"}, (*checker).lives},
 	{[]string{"G8"}, (*checker).toldOfLoss},
 	{[]string{"G9", "G10"}, (*checker).delivery},
 	{[]string{"G10"}, (*checker).heirs},

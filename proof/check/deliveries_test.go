@@ -197,6 +197,14 @@ func TestNothingSupersededIsSent(t *testing.T) {
 			w.notify("host-c", a, "danger")
 			w.sent("host-c", "once", 0, 200)
 		}, excused: "G10: Redis lost it, and another host accepted it anew"},
+		"at_most_once, accepted anew by picket run": {play: func(w *world) {
+			told(w)
+			both(w)
+			w.pass(10 * time.Second)
+			w.fault("all is flushed", "", true, false, func() {})
+			w.audit("host-c", dict{"EVENT": "notifying", "TICKET": "web/t1"})
+			w.sent("host-c", "once", 0, 200)
+		}, excused: "G10: Redis lost it, and another host accepted it anew"},
 		"it froze as it sent, and another waited":  {play: hung(12*time.Second, 11*time.Second)},
 		"it froze as it sent, and another did not": {play: hung(12*time.Second, 5*time.Second), broken: "G10", says: "within the lease"},
 		"it froze when it knew": {play: func(w *world) {

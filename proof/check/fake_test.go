@@ -289,8 +289,17 @@ func (w *world) send(host, channel, id string, status int) {
 }
 
 func (w *world) fault(name, target string, loses, steps bool, meanwhile func()) {
+	w.strike(history.Fault{Name: name, Target: target, Loses: loses, Steps: steps}, meanwhile)
+}
+
+// clock sets the clock of a Redis by so much, and back.
+func (w *world) clock(by time.Duration, meanwhile func()) {
+	w.strike(history.Fault{Name: "clock is set", Target: "redis-1", Steps: true, Detail: by.String()}, meanwhile)
+}
+
+func (w *world) strike(f history.Fault, meanwhile func()) {
 	w.faults++
-	f := history.Fault{ID: w.faults, Name: name, Target: target, Loses: loses, Steps: steps}
+	f.ID = w.faults
 	w.add("nemesis", history.Record{Fault: &f})
 	meanwhile()
 	end := f

@@ -17,6 +17,7 @@ type fault struct {
 	name         string
 	target       string
 	loses, steps bool
+	by           int64 // ns by which it sets a clock, and in the end sets it back
 	begin, end   int64
 }
 
@@ -34,6 +35,9 @@ func (all *faults) note(open map[int]*fault, n int, r history.Record) {
 	}
 	f.name, f.target = r.Fault.Name, r.Fault.Target
 	f.loses, f.steps = f.loses || r.Fault.Loses, f.steps || r.Fault.Steps
+	if by, err := time.ParseDuration(r.Fault.Detail); f.steps && err == nil {
+		f.by = by.Nanoseconds()
+	}
 	if r.Fault.End {
 		f.m, f.end = n, r.At
 		if strings.HasSuffix(f.name, "replaced") || f.name == "unplanned failover" {
@@ -111,11 +115,6 @@ func (all faults) thawed(worker string, at int64) int64 {
 // on: is it about a host's daemon, its disk or its links? Targets are host-a, or host-a redis-1; agent host-a/1 is a process beside it.
 func (f *fault) on(host string) bool {
 	return f.target == host || strings.HasPrefix(f.target, host+" ")
-}
-
-// onLink: does it part a daemon from Redis, while it runs?
-func (f *fault) onLink(host string) bool {
-	return f.on(host) && !strings.HasPrefix(f.name, "daemon") && !strings.HasPrefix(f.name, "disk")
 }
 
 // onRedis: is it about a server, or about one that the stage chose?

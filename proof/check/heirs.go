@@ -56,13 +56,28 @@ func (all faults) signs(host string, from, to int64) bool {
 
 // made tells when a record of the audit was made. It may have come to the journal much later, with a daemon that was frozen.
 func (s *story) made() func(auditRecord) int64 {
-	wall := func(a auditRecord) int64 {
-		t, _ := time.Parse(time.RFC3339Nano, a.Fields["PICKET_TIME"])
-		return t.UnixNano()
+	ahead, known := s.ahead()
+	return func(a auditRecord) int64 {
+		if wall, tells := a.wall(); known && tells {
+			return wall - ahead
+		}
+		return a.at
 	}
-	ahead := int64(math.MinInt64) // how far the wall clock is ahead of CLOCK_BOOTTIME, by the record that came soonest
+}
+
+// ahead is how far the wall clock is ahead of CLOCK_BOOTTIME, by the record of the audit that came soonest.
+func (s *story) ahead() (ns int64, known bool) {
+	ns = math.MinInt64
 	for _, a := range s.audits {
-		ahead = max(ahead, wall(a)-a.at)
+		if wall, tells := a.wall(); tells {
+			ns, known = max(ns, wall-a.at), true
+		}
 	}
-	return func(a auditRecord) int64 { return wall(a) - ahead }
+	return ns, known
+}
+
+// wall is when a record was made, in ns of the wall clock.
+func (a auditRecord) wall() (ns int64, tells bool) {
+	t, err := time.Parse(time.RFC3339Nano, a.Fields["PICKET_TIME"])
+	return t.UnixNano(), err == nil
 }

@@ -49,14 +49,25 @@ func (c *checker) outlived(shows *call, g *grant, slack time.Duration) {
 	ttl := c.setup.TTLMS * int64(time.Millisecond)
 	look := func(what string, end int64) {
 		end = max(end, g.came) // a process may end while its claim waits
-		limit := end + int64(slack)
+		if slack < stall && !c.served(g.host, end, shows.sent) {
+			slack = stall
+		}
+		limit, lag := end+int64(slack), int64(0)
+		if c.starved(g.host, end-ttl, shows.sent) {
+			limit += ttl
+		}
 		if over := c.faults.over(g.host, end-3*ttl, shows.sent); over > end-3*ttl {
 			if over == never {
 				return
 			}
 			limit = max(limit, over+ttl+int64(slack)+g.heartbeat*int64(time.Millisecond))
+			lag = c.faults.lag(end-3*ttl, shows.sent)
 		}
-		if shows.sent > limit && !c.faults.stepped(0, shows.came) {
+		switch {
+		case shows.sent <= limit:
+		case shows.sent <= limit+lag:
+			c.excuse("G7: the clock of a Redis was set back")
+		default:
 			c.violate("G7", g.asset, append([]int{g.n}, shows.records()...), "the lock of token %d on %s is still there %s after %s: %s",
 				g.token, g.host, time.Duration(shows.sent-end).Round(time.Millisecond), what, shows)
 		}
@@ -66,12 +77,11 @@ func (c *checker) outlived(shows *call, g *grant, slack time.Duration) {
 			look("its process ended", p.at)
 		}
 	}
-	margin := max(ttl/5, int64(200*time.Millisecond))
 	if g.claimed != nil && g.hold > 0 {
-		look("its cap was reached", g.came+g.hold*int64(time.Millisecond)+margin)
+		look("its cap was reached", g.came+g.hold*int64(time.Millisecond)+margin(ttl))
 	}
 	if signed := c.signed(g, shows.sent); g.heartbeat > 0 && signed != never {
-		look("its heartbeat ran out", signed+g.heartbeat*int64(time.Millisecond)+margin)
+		look("its heartbeat ran out", signed+g.heartbeat*int64(time.Millisecond)+margin(ttl))
 	}
 }
 

@@ -192,12 +192,20 @@ func TestTrustedWindows(t *testing.T) {
 		w.pass(ttl * 1e5)
 		w.claim("host-b", "web", "t2")
 	}
-	during := func(loses, steps bool) func(w *world) {
+	during := func(loses bool) func(w *world) {
 		return func(w *world) {
 			w.claim("host-a", "web", "t1")
-			w.fault("fault", "redis", loses, steps, func() {})
+			w.fault("fault", "redis", loses, false, func() {})
 			w.claim("host-b", "web", "t2")
 		}
+	}
+	set := func(by, before time.Duration) func(w *world) {
+		return func(w *world) { w.clock(by, func() { w.pass(before); two(w); w.pass(time.Minute) }) }
+	}
+	promoted := func(w *world) {
+		w.claim("host-a", "web", "t1")
+		w.fault("planned failover", "", false, false, func() {})
+		w.claim("host-b", "web", "t2")
 	}
 	hung := func(lasts time.Duration) func(w *world) {
 		return func(w *world) {
@@ -213,14 +221,21 @@ func TestTrustedWindows(t *testing.T) {
 		}
 	}
 	judge(t, map[string]spoilt{
-		"one after the other":   {play: func(w *world) { w.claim("host-a", "web", "t1"); w.pass(ttl * 1e6); w.claim("host-b", "web", "t2") }},
-		"two assets":            {play: func(w *world) { w.claim("host-a", "web", "t1"); w.claim("host-b", "db", "t1") }},
-		"released":              {play: func(w *world) { w.release("host-a", w.claim("host-a", "web", "t1")); w.claim("host-b", "web", "t2") }},
-		"two at once":           {play: two, broken: "G1", says: "of t2 on host-b"},
-		"data are lost":         {play: during(true, false), excused: "G1: Redis lost data"},
-		"a clock is set":        {play: during(false, true), excused: "G1: the clock of a Redis was set"},
-		"any other fault":       {play: during(false, false), broken: "G1"},
-		"a loss of long before": {play: func(w *world) { w.fault("flush", "redis", true, false, func() {}); w.pass(2 * ttl * 1e6); two(w) }, broken: "G1"},
+		"one after the other": {play: func(w *world) { w.claim("host-a", "web", "t1"); w.pass(ttl * 1e6); w.claim("host-b", "web", "t2") }},
+		"two assets":          {play: func(w *world) { w.claim("host-a", "web", "t1"); w.claim("host-b", "db", "t1") }},
+		"released":            {play: func(w *world) { w.release("host-a", w.claim("host-a", "web", "t1")); w.claim("host-b", "web", "t2") }},
+		"two at once":         {play: two, broken: "G1", says: "of t2 on host-b"},
+		"data are lost":       {play: during(true), excused: "G1: Redis lost data"},
+		"any other fault":     {play: during(false), broken: "G1"},
+		"a clock is set":      {play: set(time.Minute, time.Second), excused: "G1: the clock of a Redis was set forward"},
+		"it was set before":   {play: set(time.Minute, 10*time.Second), broken: "G1"},
+		"it is set back":      {play: set(-time.Minute, time.Second), broken: "G1"},
+		"another node's is, which becomes the master": {
+			play:    func(w *world) { w.clock(time.Minute, func() { w.pass(time.Minute); promoted(w); w.pass(time.Minute) }) },
+			excused: "G1: the clock of a Redis was set forward",
+		},
+		"another becomes the master": {play: promoted, broken: "G1"},
+		"a loss of long before":      {play: func(w *world) { w.fault("flush", "redis", true, false, func() {}); w.pass(2 * ttl * 1e6); two(w) }, broken: "G1"},
 		"its agent died": {play: func(w *world) {
 			w.claim("host-a", "web", "t1")
 			w.claim("host-b", "web", "t2")
@@ -278,20 +293,33 @@ func TestTokensOnlyGrow(t *testing.T) {
 		w.pass(ttl * 1e6)
 		w.claim("host-b", "web", "t2")
 	}
-	lossy := func(steps bool) func(w *world) {
+	none := func(*world) {}
+	lossy := func(host string, between func(w *world)) func(w *world) {
 		return func(w *world) {
 			w.claim("host-a", "web", "t1")
 			w.pass(ttl * 1e6)
-			w.fault("flush", "redis", true, steps, func() {})
+			w.fault("flush", "redis", true, false, func() {})
+			between(w)
 			w.pass(ttl * 1e6)
-			w.claim("host-b", "web", "t2")
+			w.claim(host, "web", "t2")
 		}
 	}
+	behind := func(host string, between func(w *world)) func(w *world) {
+		return func(w *world) { w.clock(-time.Minute, func() { lossy(host, between)(w) }) }
+	}
+	starts := func(w *world) {
+		w.add("stage", history.Record{Process: &history.Process{PID: 7, Host: "host-a", Kind: "daemon"}})
+	}
+	const excused = "G3: Redis lost data, its clock was behind, and another daemon minted"
 	judge(t, map[string]spoilt{
-		"they grow":               {play: two},
-		"back":                    {without: "tokens grow", play: two, broken: "G3", says: "after token"},
-		"back after a loss":       {without: "tokens grow", play: lossy(false), broken: "G3"},
-		"a loss and a clock step": {without: "tokens grow", play: lossy(true), excused: "G3: Redis lost data, and its clock was set"},
+		"they grow":                          {play: two},
+		"back":                               {without: "tokens grow", play: two, broken: "G3", says: "after token"},
+		"back after a loss":                  {without: "tokens grow", play: lossy("host-b", none), broken: "G3"},
+		"a loss, and the clock is behind":    {without: "tokens grow", play: behind("host-b", none), excused: excused},
+		"the same daemon mints":              {without: "tokens grow", play: behind("host-a", none), broken: "G3"},
+		"it was started between":             {without: "tokens grow", play: behind("host-a", starts), excused: excused},
+		"the clock was put right before":     {without: "tokens grow", play: func(w *world) { w.clock(-time.Minute, func() {}); lossy("host-b", none)(w) }, broken: "G3"},
+		"and the clock is behind, all there": {without: "tokens grow", play: func(w *world) { w.clock(-time.Minute, func() { two(w) }) }, broken: "G3"},
 		"the same twice": {play: func(w *world) {
 			w.claim("host-a", "web", "t1")
 			w.pass(ttl * 1e6)

@@ -141,7 +141,7 @@ func TestALockLivesNoLongerThanItsAgentDeserves(t *testing.T) {
 	told := func(claimed func(*world) int, long time.Duration) func(*world) {
 		return func(w *world) {
 			claimed(w)
-			w.pass(long)
+			w.attended("host-a", long)
 			for id := range w.claims {
 				w.ask("host-a", "GET", "/v1/claims/"+id+"?wait=1s", nil, func() (int, any) {
 					return http.StatusOK, dict{"claim": dict{"id": id, "token": w.claims[id].Token, "asset": "web", "task": "t1", "status": "held"}}
@@ -153,17 +153,30 @@ func TestALockLivesNoLongerThanItsAgentDeserves(t *testing.T) {
 	fault := func(target string) func(*world) {
 		return func(w *world) { w.fault("daemon freezes", target, false, false, func() { w.pass(5 * time.Second) }) }
 	}
+	putBack := func(w *world) { w.clock(10*time.Second, func() { fault("host-a")(w) }) }
 	judge(t, map[string]spoilt{
-		"at once":                {play: later(watched, time.Second, none)},
-		"its process ended":      {play: later(watched, 4*time.Second, none), broken: "G7", says: "process ended"},
-		"and the daemon froze":   {play: later(watched, 7*time.Second, fault("host-a"))},
-		"until after the TTL":    {play: later(watched, 19*time.Second, fault("host-a")), broken: "G7"},
-		"another's daemon froze": {play: later(watched, 4*time.Second, fault("host-b")), broken: "G7"},
-		"its holder is told so":  {play: told(watched, 2*time.Second), broken: "G7", says: "process ended"},
-		"while it can be late":   {play: told(watched, time.Second)},
-		"of a silent one too":    {play: told(beating, 15*time.Second), broken: "G7", says: "heartbeat"},
-		"within its heartbeat":   {play: later(beating, 9*time.Second, none)},
-		"its heartbeat ran out":  {play: later(beating, 15*time.Second, none), broken: "G7", says: "heartbeat"},
+		"at once":                    {play: later(watched, time.Second, none)},
+		"its process ended":          {play: later(watched, 4*time.Second, none), broken: "G7", says: "process ended"},
+		"and the daemon froze":       {play: later(watched, 7*time.Second, fault("host-a"))},
+		"until after the TTL":        {play: later(watched, 19*time.Second, fault("host-a")), broken: "G7"},
+		"another's daemon froze":     {play: later(watched, 4*time.Second, fault("host-b")), broken: "G7"},
+		"and the clock was set back": {play: later(watched, 12*time.Second, putBack), excused: "G7: the clock of a Redis was set back"},
+		"by less than that":          {play: later(watched, 20*time.Second, putBack), broken: "G7"},
+		"the clock was, long before": {play: func(w *world) {
+			w.clock(-time.Minute, func() {})
+			w.pass(time.Minute)
+			later(watched, 19*time.Second, fault("host-a"))(w)
+		}, broken: "G7"},
+		"its holder is told so": {play: told(watched, 2*time.Second), broken: "G7", says: "process ended"},
+		"while it can be late":  {play: told(watched, time.Second)},
+		"nobody has a turn": {play: func(w *world) {
+			watched(w)
+			w.pass(2 * time.Second)
+			told(func(*world) int { return 0 }, 0)(w)
+		}},
+		"of a silent one too":   {play: told(beating, 15*time.Second), broken: "G7", says: "heartbeat"},
+		"within its heartbeat":  {play: later(beating, 9*time.Second, none)},
+		"its heartbeat ran out": {play: later(beating, 15*time.Second, none), broken: "G7", says: "heartbeat"},
 		"its cap is reached": {play: func(w *world) {
 			w.claim("host-a", "web", "t1")
 			w.spoil("10000", "100000")
@@ -201,14 +214,22 @@ func TestTheLockOfTheDeadIsFreed(t *testing.T) {
 		"long after it was away":  {play: lost("process_exit", since(6*time.Second), none, 2*time.Second), broken: "G7"},
 		"its daemon has no turn":  {play: lost("process_exit", none, starves("host-a"), 2*time.Second)},
 		"another has no turn":     {play: lost("process_exit", none, starves("host-c"), 2*time.Second), broken: "G7"},
-		"long before it is away":  {play: lost("process_exit", none, later, time.Second), broken: "G7"},
-		"an older dump has it":    {play: lost("process_exit", none, dump, time.Second)},
+		"a clock is set long before": {play: func(w *world) {
+			w.clock(-time.Minute, func() {})
+			w.pass(ttl * 2e6)
+			lost("process_exit", none, none, 2*time.Second)(w)
+		}, broken: "G7"},
+		"long before it is away": {play: lost("process_exit", none, later, time.Second), broken: "G7"},
+		"an older dump has it":   {play: lost("process_exit", none, dump, time.Second)},
 	})
 }
 
 func TestHoldersAreTold(t *testing.T) {
 	t.Parallel()
 	watch := func(w *world, id, status string, reason any) {
+		if status == "lost" {
+			w.pass(ttl * 1e6)
+		}
 		w.ask("host-a", "GET", "/v1/claims/"+id+"?wait=1s", nil, func() (int, any) {
 			c := w.claims[id]
 			return http.StatusOK, dict{"claim": dict{"id": id, "token": c.Token, "asset": c.Asset, "task": c.Task, "status": status, "reason": reason}}
@@ -286,7 +307,28 @@ func TestHoldersAreTold(t *testing.T) {
 			w.ask("host-a", "POST", "/v1/claims/of-exec/finish", dict{}, func() (int, any) { return 0, nil })
 			w.records[len(w.records)-2].Call.PID = 900
 		})},
-		"a command goes on":     {play: exec("", none), broken: "G8", says: "a command under token 900"},
+		"a command goes on":                  {play: exec("", none), broken: "G8", says: "a command under token 900"},
+		"picket exec was frozen long before": {play: exec("exec host-a", func(w *world) { w.pass(4 * time.Second) }), broken: "G8"},
+		"it goes on after it was killed": {play: func(w *world) {
+			command(w, 900, "begin")
+			w.fault("exec is killed", "exec host-a", false, false, func() {})
+			w.pass(time.Minute)
+			w.claim("host-b", "web", "t1")
+			command(w, 900, "sign")
+		}, excused: "G8: picket exec itself was killed or frozen"},
+		"it goes on when its picket exec is back": {play: func(w *world) {
+			exec("exec host-a", none)(w)
+			w.pass(4 * time.Second)
+			command(w, 900, "sign")
+		}, broken: "G8"},
+		"the lock was broken long before": {play: exec("", func(w *world) {
+			w.admin("host-c", "POST", "/v1/locks/web/break", "breakLock", "broken", func() {})
+			w.pass(3 * time.Second)
+		}), broken: "G8"},
+		"and Redis was away": {play: exec("", func(w *world) {
+			w.admin("host-c", "POST", "/v1/locks/web/break", "breakLock", "broken", func() {})
+			w.fault("redis is killed", "redis-1", false, false, func() { w.pass(3 * time.Second) })
+		}), excused: "G8: an administrator took it from its holder"},
 		"picket exec is frozen": {play: exec("exec host-a", none), excused: "G8: picket exec itself was killed or frozen"},
 		"another's is":          {play: exec("exec host-b", none), broken: "G8"},
 		"the claim is ended by force": {play: exec("", func(w *world) {

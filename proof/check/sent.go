@@ -53,7 +53,7 @@ func (c *checker) pair(k key, a, b sending) {
 
 // leased: did a sending begin while another host's attempt had its lease, whose daemon was frozen and could tell nobody what became of it?
 func (s *story) leased(a, b sending) bool {
-	return a.Host != b.Host && a.Status == 0 && b.Begin-a.Begin < s.timeout(a.Channel)+beyond-begun && !s.faults.stepped(a.Begin, b.Begin) &&
+	return a.Host != b.Host && a.Status == 0 && b.Begin-a.Begin < s.timeout(a.Channel)+beyond-begun &&
 		slices.ContainsFunc(s.faults, func(f *fault) bool {
 			frozen := f.target == a.Host && strings.HasPrefix(f.name, "daemon freezes") && f.end >= b.Begin
 			return frozen && f.begin+int64(time.Second) <= a.at // it was not answered, nor hung up on, before it froze

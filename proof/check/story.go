@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/picketd/picket/proof/history"
@@ -102,6 +103,12 @@ type auditRecord struct {
 	history.Audit
 	n  int
 	at int64
+}
+
+// token is that of the claim which a record is about.
+func (a auditRecord) token() int64 {
+	n, _ := strconv.ParseInt(a.Fields["PICKET_TOKEN"], 10, 64)
+	return n
 }
 
 type process struct {

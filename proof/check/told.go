@@ -4,12 +4,11 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
-
-// reasons are why a claim can end.
-var reasons = []string{"released", "process_exit", "expired", "taken", "silent", "max_hold", "store_reset", "forced"}
 
 // toldOfLoss looks whether holders are told of a loss: with a reason, for good, and in time for a command to be gone. (G8)
 func (c *checker) toldOfLoss() {
@@ -18,14 +17,15 @@ func (c *checker) toldOfLoss() {
 	}
 	for _, one := range c.calls {
 		if k := one.out.Claim; one.ok() && k != nil {
-			if (k.Status == "held") != (k.Reason == nil) || k.Reason != nil && (!slices.Contains(reasons, *k.Reason) || k.TrustedMS != 0) {
+			if (k.Status == "held") != (k.Reason == nil) || k.Reason != nil && (causes[*k.Reason] == nil || k.TrustedMS != 0) {
 				c.violate("G8", one.ticket(), one.records(), "a claim is %s with reason %v and trusted for %d ms: %s", k.Status, k.Reason, k.TrustedMS, one)
 			}
 		}
-		if one.code == "CLAIM_LOST" && !slices.Contains(reasons, one.out.Reason) {
+		if one.code == "CLAIM_LOST" && causes[one.out.Reason] == nil {
 			c.violate("G8", one.ticket(), one.records(), "a claim is lost for the reason %q: %s", one.out.Reason, one)
 		}
 	}
+	c.reasons()
 	c.commandsEnd()
 	c.heldNoMore()
 }
@@ -43,8 +43,8 @@ func (c *checker) heldNoMore() {
 				case other.token <= g.token || other.came >= one.sent || other.came < g.sent || c.letGo(g) < other.came:
 				case c.faults.lost(g.sent, one.came):
 					c.excuse("G8: Redis lost data")
-				case c.faults.stepped(g.sent, one.came):
-					c.excuse("G8: the clock of a Redis was set")
+				case c.faults.leap(one.sent-c.setup.TTLMS*int64(time.Millisecond), one.came) > 0:
+					c.excuse("G8: the clock of a Redis was set forward")
 				case c.forced(window{g, one, one.came, never}, one.sent):
 					c.excuse("G8: an administrator took it from its holder")
 				default:
@@ -85,35 +85,53 @@ func (c *checker) endures(g *grant) {
 
 // commandsEnd: a command under picket exec gives no sign of life once another claim on its asset was granted.
 func (c *checker) commandsEnd() {
-	told := map[int]bool{} // of whom it was told
+	told, excused := map[int]bool{}, map[string]bool{} // of whom it was told
 	for _, p := range c.processes {
-		if p.Kind != "command" || told[p.PID] {
+		own := c.grantOf(canonical(p.Asset), p.Token)
+		if p.Kind != "command" || told[p.PID] || own == nil {
 			continue
 		}
-		for _, g := range c.byAsset[canonical(p.Asset)] {
-			if g.token <= p.Token || g.came >= p.at {
-				continue
-			}
-			own := c.grantOf(canonical(p.Asset), p.Token)
+		i := slices.IndexFunc(c.byAsset[own.asset], func(g *grant) bool { return g.token > own.token && g.came < p.at })
+		if i < 0 {
+			continue
+		}
+		g := c.byAsset[own.asset][i]
+		if c.letGo(own) < g.came {
+			continue
+		}
+		if why := c.mayGoOn(own, p.at); why == "" {
 			told[p.PID] = true
-			switch {
-			case own == nil || c.letGo(own) < g.came:
-			case c.faults.lost(own.sent, p.at):
-				c.excuse("G8: Redis lost data")
-			case c.faults.stepped(own.sent, p.at):
-				c.excuse("G8: the clock of a Redis was set")
-			case c.forced(window{own, &call{sent: own.sent}, own.came, never}, p.at):
-				c.excuse("G8: an administrator took it from its holder")
-			case c.unsupervised(own, p.at):
-				c.excuse("G8: picket exec itself was killed or frozen")
-			default:
-				c.violate("G8", own.ticket(), []int{own.n, g.n, p.n}, "a command under token %d on %s is at work after token %d was granted on %s",
-					p.Token, p.Host, g.token, g.host)
-			}
-			break
+			c.violate("G8", own.ticket(), []int{own.n, g.n, p.n}, "a command under token %d on %s is at work after token %d was granted on %s",
+				p.Token, p.Host, g.token, g.host)
+		} else if key := fmt.Sprint(p.PID, why); !excused[key] {
+			excused[key] = true
+			c.excuse(why)
 		}
 	}
 }
+
+// mayGoOn is why the command of a claim may be at work at a time though another has the asset; empty: it may not.
+func (c *checker) mayGoOn(own *grant, at int64) string {
+	ttl := c.setup.TTLMS * int64(time.Millisecond)
+	hears := margin(ttl) + int64(prompt) // within what time its holder hears that an administrator took it, and the command is gone
+	if c.faults.struck(own.host, at-2*ttl, at) {
+		hears = ttl + int64(stall)
+	}
+	switch {
+	case c.faults.lost(own.sent, at):
+		return "G8: Redis lost data"
+	case c.faults.leap(at-2*ttl, at) > 0:
+		return "G8: the clock of a Redis was set forward"
+	case c.forced(window{own, &call{sent: at + ttl - hears}, own.came, never}, at):
+		return "G8: an administrator took it from its holder"
+	case c.unsupervised(own, at):
+		return "G8: picket exec itself was killed or frozen"
+	}
+	return ""
+}
+
+// margin is for how long a lock outlives the trust in it. (engine/doc.go)
+func margin(ttl int64) int64 { return max(ttl/5, int64(200*time.Millisecond)) }
 
 // letGo is when a command ended its claim itself, or ended, so that picket exec did.
 func (s *story) letGo(g *grant) int64 {
@@ -140,10 +158,11 @@ func (s *story) grantOf(asset string, token int64) *grant {
 	return nil
 }
 
-// unsupervised: was the picket exec that holds a claim killed or frozen? What it has started goes on then. (README, "What it does not
-// promise")
-func (s *story) unsupervised(g *grant, until int64) bool {
+// unsupervised: was the picket exec that holds a claim killed, or frozen until shortly before? What it has started goes on meanwhile.
+// (README, "What it does not promise")
+func (s *story) unsupervised(g *grant, at int64) bool {
 	return slices.ContainsFunc(s.faults, func(f *fault) bool {
-		return strings.HasPrefix(f.target, "exec "+g.host) && f.within(g.sent, until)
+		after := at - margin(s.setup.TTLMS*int64(time.Millisecond))
+		return strings.HasPrefix(f.target, "exec "+g.host) && f.within(g.sent, at) && (f.name == "exec is killed" || after <= felt(f.end))
 	})
 }

@@ -100,8 +100,8 @@ func (c *checker) trust() {
 				case b.id == a.id:
 				case c.faults.lost(from, b.from):
 					c.excuse("G1: Redis lost data")
-				case c.faults.stepped(from, b.from):
-					c.excuse("G1: the clock of a Redis was set")
+				case c.faults.leap(from, b.from) > 0:
+					c.excuse("G1: the clock of a Redis was set forward")
 				case c.forced(held, b.from):
 					c.excuse("G1: an administrator took it from its holder")
 				default:

@@ -5,6 +5,7 @@ package load
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 )
@@ -25,10 +26,14 @@ func (w *worker) look(n name) {
 
 // The calls of operators.
 
-// breakLock fences off whoever holds one of the shared assets, or ends a claim of this host's.
+// breakLock fences off whoever holds one of the shared assets, or of those of picket exec, or ends a claim of this host's.
 func (w *worker) breakLock() {
 	if w.chance(60) {
-		w.decide("/v1/locks/"+url.PathEscape(w.shared().asset)+"/break", nil)
+		asset := w.shared().asset
+		if w.chance(30) {
+			asset = fmt.Sprint("exec-", w.rand.IntN(execAssets))
+		}
+		w.decide("/v1/locks/"+url.PathEscape(asset)+"/break", nil)
 		return
 	}
 	if r := w.call(context.Background(), http.MethodGet, "/v1/claims", nil, 0); len(r.Claims) > 0 {

@@ -42,6 +42,36 @@ var claims = []Mutation{
 		Why: "when the clock of Redis is set back, tokens go back", Profiles: []string{"clock"},
 	},
 	{
+		Name: "tokens forget what their daemon granted", Guarantee: "G3", File: "engine/store/lua/common.lua",
+		Old: "math.max(tonumber(last or 0) + 1, tonumber(NOW), tonumber(TOKEN) + 1)",
+		New: "math.max(tonumber(last or 0) + 1, tonumber(NOW))",
+		Why: "when Redis has lost its data, and its clock is behind, a daemon begins below what it granted itself", Profiles: []string{"mixed"},
+	},
+	{
+		Name: "locks are renewed when they run out", Guarantee: "G7", File: "engine/claim.go",
+		Old: "return sent + again.Jitter(t.ttl/3) }",
+		New: "return sent + again.Jitter(t.ttl) }",
+		Why: "each claim is lost as its trust ends, though nothing keeps its daemon from renewing it", Profiles: []string{"kept"},
+	},
+	{
+		Name: "a restart loses all claims", Guarantee: "G7", File: "engine/restore.go",
+		Old: "\tcase !extended:\n",
+		New: "\tcase true:\n",
+		Why: "the next run of a daemon takes no claim up again, though its lock and its agent live", Profiles: []string{"kept"},
+	},
+	{
+		Name: "a forced end is told as taken", Guarantee: "G8", File: "engine/renew.go",
+		Old: "\tcase snap.Grant.Forced:\n\t\treturn ReasonForced\n",
+		New: "",
+		Why: "a holder whom an administrator sent away is told that another has the asset", Profiles: []string{"kept"},
+	},
+	{
+		Name: "exec does not heed an administrator", Guarantee: "G8", File: "daemon/cmd/picket/guard_linux.go",
+		Old: "\t\tcase s.Lost != \"\":\n",
+		New: "\t\tcase s.Lost != \"\" && s.Lost != \"forced\":\n",
+		Why: "the command of a claim that was ended by force goes on until the trust in it runs out", Profiles: []string{"kept"},
+	},
+	{
 		Name: "dead processes are not missed", Guarantee: "G7", File: "engine/processes.go",
 		Old: "\tcase <-process.Exited():\n\t}",
 		New: "\tcase <-make(chan struct{}):\n\t}",

@@ -72,6 +72,12 @@ var notifications = []Mutation{
 		Why: "what Redis loses after it arrived is sent again", Profiles: []string{"lost"},
 	},
 	{
+		Name: "what a ticket said long ago counts", Guarantee: "G10", File: "engine/delivery/attempt.go",
+		Old: "&& !c.Fresh(a, asked):",
+		New: "&& !c.Fresh(a, asked) && !unbroken:",
+		Why: "while Redis is away it is sent for as long as that lasts, whatever an administrator decided meanwhile", Profiles: []string{"kept"},
+	},
+	{
 		Name: "the living are taken for dead", Guarantee: "G10", File: "engine/lookout/sign.go",
 		Old: "Late: l.Pace.Life + l.Pace.Missed,",
 		New: "Late: l.Pace.Every / 2,",

@@ -47,6 +47,7 @@ var Faults = []Fault{
 	{Name: "run freezes", Least: 200 * ms, Most: 14 * s, Weight: 2, act: freezeProcess("run")},
 
 	{Name: "host is cut off", Least: 200 * ms, Most: 14 * s, Weight: 3, act: cutOff},
+	{Name: "host is cut off for long", Least: 18 * s, Most: 28 * s, Times: 1, act: cutOff}, // longer than it sends without asking
 	{Name: "requests are cut", Least: 200 * ms, Most: 12 * s, Weight: 2, act: cutRequests},
 	{Name: "requests are held up", Least: 3200 * ms, Most: 6 * s, Weight: 4, act: cutRequests}, // and come when the locks have run out
 	{Name: "replies are cut", Least: 200 * ms, Most: 12 * s, Weight: 3, act: cutReplies},
