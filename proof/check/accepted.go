@@ -109,8 +109,12 @@ func (c *checker) arrived(k key, a acceptance, channel string, some []sending) {
 			records = append(records, s.n)
 		}
 	}
-	if c.decided(k.ticket, channel, a.sent, never, toDiscard, toSettle) {
+	if c.decided(k, channel, a.sent, never, toDiscard, toSettle) {
 		c.excuse("G9: an administrator decided")
+		return
+	}
+	if c.refusedAtLast(a, channel, some) {
+		c.excuse("G9: its receiver refused it for good")
 		return
 	}
 	if c.reopened(a) {
@@ -124,12 +128,47 @@ func (c *checker) arrived(k key, a acceptance, channel string, some []sending) {
 	c.violate("G9", k.ticket, records, "accepted for run %d, and it never arrived on %s: %s", k.run, channel, a.call)
 }
 
-// decided: was an administrator's call about the channel under way in this time?
-func (s *story) decided(ticket, channel string, from, to int64, kinds ...string) bool {
+// refusedAtLast: did its receiver refuse it for good, and an administrator begin a new run, or Redis lose the ticket, before somebody had it
+// sent again?
+func (s *story) refusedAtLast(a acceptance, channel string, some []sending) bool {
+	var last sending
+	for _, one := range some {
+		if one.Channel == channel {
+			last = one
+		}
+	}
+	return refused(last) && (s.faults.lost(a.sent, never) || slices.ContainsFunc(s.calls, func(c *call) bool {
+		return c.kind == toReopen && c.ticket() == a.ticket() && (c.ok() || c.unknown()) && c.came > last.Begin
+	}))
+}
+
+// decided: was an administrator's call about the channel in this run under way in this time?
+func (s *story) decided(k key, channel string, from, to int64, kinds ...string) bool {
 	return slices.ContainsFunc(s.calls, func(c *call) bool {
-		return slices.Contains(kinds, c.kind) && c.ticket() == ticket && (c.in.Channel == "" || c.in.Channel == channel) &&
-			(c.ok() || c.unknown()) && c.sent <= to && c.came >= from
+		return slices.Contains(kinds, c.kind) && c.ticket() == k.ticket && c.sent <= to && c.came >= from && s.concerns(c, k.run, channel)
 	})
+}
+
+// concerns: may an administrator's call be about a channel in a run, as its answer tells? When Redis lost data it may be about what an
+// outbox alone has, and the ticket may be another. One who settles says that an attempt arrived.
+func (s *story) concerns(c *call, run int64, channel string) bool {
+	t := c.out.Ticket
+	switch {
+	case c.in.Channel != "" && c.in.Channel != channel:
+		return false
+	case !c.ok() || s.faults.lost(0, c.came):
+		return c.ok() || c.unknown()
+	case t == nil || t.Run != run:
+		return false
+	}
+	d := t.Delivery[channel]
+	switch c.kind {
+	case toDiscard:
+		return d.Status == "discarded"
+	case toSettle:
+		return d.Status == "sent" && d.Attempts > 0
+	}
+	return d.Status == "pending" || s.faults.struck(c.host, c.sent, c.came) // its answer may be of later
 }
 
 // reopened: did an administrator begin a new run when Redis had lost that this one was to be told? It is superseded then. (outbox/doc.go)
@@ -201,8 +240,8 @@ func (c *checker) sameContent(k key, a acceptance, some []sending) {
 	}
 	if a.call != nil {
 		for _, s := range digests {
-			if s.Title != a.told.Title {
-				c.differs(k, append(a.records(), s.n), s.Begin, a.came, fmt.Sprintf("accepted is %q, and on %s came %q", a.told.Title, s.Channel, s.Title))
+			if !a.told.says(s) {
+				c.differs(k, append(a.records(), s.n), s.Begin, a.came, fmt.Sprintf("accepted is %q, and on %s came %q, or another text", a.told.Title, s.Channel, s.Title))
 				return
 			}
 		}
@@ -224,7 +263,7 @@ func (c *checker) wanted(k key, some []sending) {
 	for _, s := range some {
 		if s.Digest != "" && !slices.ContainsFunc(asked, func(one *call) bool {
 			gone := one.code == "TICKET_NOT_FOUND" && c.faults.lost(one.sent, one.came) // while it waited for the receipts
-			return one.sent < s.Begin && one.in.Title == s.Title && (one.ok() || one.unknown() || one.code == "TICKET_DAMAGED" || gone)
+			return one.sent < s.Begin && one.in.told().says(s) && (one.ok() || one.unknown() || one.code == "TICKET_DAMAGED" || gone)
 		}) {
 			c.violate("G10", k.ticket, []int{s.n}, "run %d: on %s came %q, which nobody asked for, or only who was refused", k.run, s.Channel, s.Title)
 			return
