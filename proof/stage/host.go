@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,6 +31,7 @@ type Host struct {
 	Socket string // the daemon's
 	Dir    string // its log and its configuration
 
+	lost   atomic.Bool
 	link   *link
 	picket string // the path of the command
 	log    *history.Log
