@@ -30,6 +30,7 @@ var rules = []struct {
 	{[]string{"G8"}, (*checker).toldOfLoss},
 	{[]string{"G9", "G10"}, (*checker).delivery},
 	{[]string{"G9"}, (*checker).settled},
+	{[]string{"G9"}, (*checker).left},
 	{[]string{"G10"}, (*checker).heirs},
 	{[]string{"G11"}, (*checker).problems},
 	{[]string{"G2", "G3", "G4", "G5", "G12"}, (*checker).recorded},

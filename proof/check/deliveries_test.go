@@ -317,6 +317,25 @@ func TestNothingSupersededIsSent(t *testing.T) {
 	})
 }
 
+func TestWhatAHostLeavesIsSentInTime(t *testing.T) {
+	t.Parallel()
+	after := func(gone string, long time.Duration) func(*world) {
+		return func(w *world) {
+			told(w)
+			w.fault("daemon is gone for good", gone, false, false, func() {})
+			w.fault("redis freezes", "redis-1", false, false, func() { w.pass(10 * time.Second) })
+			w.pass(long)
+			w.send("host-c", "ops", "web/t1", http.StatusOK)
+			w.send("host-c", "once", "web/t1", http.StatusOK)
+		}
+	}
+	judge(t, map[string]spoilt{
+		"in time":        {play: after("host-b", 50*time.Second)},
+		"too late":       {play: after("host-b", 65*time.Second), broken: "G9", says: "gone for good"},
+		"another's host": {play: after("host-a", 65*time.Second)},
+	})
+}
+
 func TestNobodyTakesOverFromOneThatLives(t *testing.T) {
 	t.Parallel()
 	inherits := func(name, target string, before, after time.Duration) func(*world) {

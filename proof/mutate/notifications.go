@@ -96,6 +96,12 @@ var notifications = []Mutation{
 		Why: "what a host had accepted that never comes back is told to nobody", Profiles: []string{"kept"},
 	},
 	{
+		Name: "heirs are in no hurry", Guarantee: "G9", File: "engine/lookout/sign.go",
+		Old: "Late: l.Pace.Life + l.Pace.Missed,",
+		New: "Late: 5 * l.Pace.Life,",
+		Why: "what a host had accepted that never comes back is told minutes later", Profiles: []string{"kept"},
+	},
+	{
 		Name: "an adopter sends other words", Guarantee: "G9", File: "engine/delivery/answer.go",
 		Old: "Body: h.Body(ch.Name), Status: outbox.Pending",
 		New: "Body: []byte(h.Content()), Status: outbox.Pending",
