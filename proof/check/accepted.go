@@ -117,6 +117,10 @@ func (c *checker) arrived(k key, a acceptance, channel string, some []sending) {
 		c.excuse("G9: its receiver refused it for good")
 		return
 	}
+	if c.bothLost(a) {
+		c.excuse("G9: Redis' data and the accepting host were lost for ever")
+		return
+	}
 	if c.reopened(a) {
 		c.excuse("G9: an administrator reopened what Redis had lost")
 		return

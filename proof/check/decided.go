@@ -19,6 +19,11 @@ func (s *story) refusedAtLast(a acceptance, channel string, some []sending) bool
 	}))
 }
 
+// bothLost: is its host gone for good, and did Redis lose data? That "is more than it survives". (DESIGN, G9)
+func (s *story) bothLost(a acceptance) bool {
+	return s.faults.lost(a.sent, never) && slices.ContainsFunc(s.faults, func(f *fault) bool { return f.name == forGood && f.target == a.host })
+}
+
 // decided: was an administrator's call about the channel in this run under way in this time?
 func (s *story) decided(k key, channel string, from, to int64, kinds ...string) bool {
 	return slices.ContainsFunc(s.calls, func(c *call) bool {

@@ -106,6 +106,17 @@ func TestWhatIsAcceptedArrives(t *testing.T) {
 			w.fault("flush", "", true, false, func() {})
 			reopened(w, finished)
 		}, excused: "G9: an administrator reopened what Redis had lost"},
+		"its host is gone, and Redis lost it": {play: func(w *world) {
+			told(w)
+			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			w.fault("daemon is gone for good", "host-b", false, false, func() {})
+			w.fault("flush", "", true, false, func() {})
+		}, excused: "G9: Redis' data and the accepting host were lost for ever"},
+		"its host is gone": {play: func(w *world) {
+			told(w)
+			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			w.fault("daemon is gone for good", "host-b", false, false, func() {})
+		}, broken: "G9", says: "never arrived on once"},
 		"reopened when Redis had it": {play: func(w *world) {
 			told(w)
 			w.send("host-b", "ops", "web/t1", http.StatusOK)

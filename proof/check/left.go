@@ -29,7 +29,7 @@ func (c *checker) left() {
 			for _, channel := range a.told.Channels {
 				some := slices.DeleteFunc(slices.Clone(came[k]), func(s sending) bool { return s.Channel != channel })
 				i := slices.IndexFunc(some, arrived)
-				if a.host != gone.target || i < 0 || c.once(channel) || slices.ContainsFunc(some, refused) {
+				if a.host != gone.target || i < 0 || c.bothLost(a) || c.once(channel) || slices.ContainsFunc(some, refused) {
 					continue
 				}
 				if late := time.Duration(some[i].Begin - calm); late > inherits {
