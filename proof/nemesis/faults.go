@@ -95,6 +95,6 @@ var Faults = []Fault{
 	{Name: "receiver fails", Least: 1 * s, Most: 12 * s, Weight: 3, act: mood("fail")},
 	{Name: "receiver is busy", Least: 1 * s, Most: 12 * s, Weight: 3, act: mood("busy")},
 	{Name: "receiver lies", Least: 1 * s, Most: 12 * s, Weight: 4, act: mood("lie")},
-	{Name: "receiver is gone", Least: 500 * ms, Most: 4 * s, Weight: 3, act: mood("gone")},
-	{Name: "receiver has moved", Least: 500 * ms, Most: 4 * s, Weight: 3, act: mood("moved")},
+	{Name: "receiver is gone", Least: 1 * s, Most: 8 * s, Weight: 3, act: mood("gone")},
+	{Name: "receiver has moved", Least: 1 * s, Most: 8 * s, Weight: 3, act: mood("moved")},
 }
