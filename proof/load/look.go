@@ -61,7 +61,7 @@ func (w *worker) resolved(n name) {
 	if w.chance(50) {
 		more = map[string]any{"channel": channels[w.rand.IntN(len(channels))]}
 	}
-	what := []string{"discard", "retry", "retry", "settle"}[w.rand.IntN(4)]
+	what := []string{"discard", "retry", "retry", "settle", "settle"}[w.rand.IntN(5)]
 	w.decide("/v1/outbox/"+n.path()+"/"+what, more)
 }
 

@@ -36,7 +36,7 @@ func (w *worker) tell() {
 			}
 		}
 		told[n] = told[n] || h.state == "NOTIFYING"
-		if h.state == "NOTIFYING" && w.chance(20) { // while it is sent
+		if h.state == "NOTIFYING" && w.chance(40) { // while it is sent
 			w.resolved(n)
 		}
 		if goesOn {
