@@ -109,8 +109,16 @@ func (c *checker) arrived(k key, a acceptance, channel string, some []sending) {
 			records = append(records, s.n)
 		}
 	}
-	if c.decided(k.ticket, channel, a.sent, never, toDiscard, toSettle) {
+	if c.decided(k, channel, a.sent, never, toDiscard, toSettle) {
 		c.excuse("G9: an administrator decided")
+		return
+	}
+	if c.refusedAtLast(a, channel, some) {
+		c.excuse("G9: its receiver refused it for good")
+		return
+	}
+	if c.bothLost(a) {
+		c.excuse("G9: Redis' data and the accepting host were lost for ever")
 		return
 	}
 	if c.reopened(a) {
@@ -122,21 +130,6 @@ func (c *checker) arrived(k key, a acceptance, channel string, some []sending) {
 		return
 	}
 	c.violate("G9", k.ticket, records, "accepted for run %d, and it never arrived on %s: %s", k.run, channel, a.call)
-}
-
-// decided: was an administrator's call about the channel under way in this time?
-func (s *story) decided(ticket, channel string, from, to int64, kinds ...string) bool {
-	return slices.ContainsFunc(s.calls, func(c *call) bool {
-		return slices.Contains(kinds, c.kind) && c.ticket() == ticket && (c.in.Channel == "" || c.in.Channel == channel) &&
-			(c.ok() || c.unknown()) && c.sent <= to && c.came >= from
-	})
-}
-
-// reopened: did an administrator begin a new run when Redis had lost that this one was to be told? It is superseded then. (outbox/doc.go)
-func (s *story) reopened(a acceptance) bool {
-	return slices.ContainsFunc(s.calls, func(c *call) bool {
-		return c.kind == toReopen && c.ticket() == a.ticket() && (c.ok() || c.unknown()) && s.faults.lost(a.sent, c.came)
-	})
 }
 
 func (s *story) once(channel string) bool {
@@ -201,8 +194,8 @@ func (c *checker) sameContent(k key, a acceptance, some []sending) {
 	}
 	if a.call != nil {
 		for _, s := range digests {
-			if s.Title != a.told.Title {
-				c.differs(k, append(a.records(), s.n), s.Begin, a.came, fmt.Sprintf("accepted is %q, and on %s came %q", a.told.Title, s.Channel, s.Title))
+			if !a.told.says(s) {
+				c.differs(k, append(a.records(), s.n), s.Begin, a.came, fmt.Sprintf("accepted is %q, and on %s came %q, or another text", a.told.Title, s.Channel, s.Title))
 				return
 			}
 		}
@@ -224,7 +217,7 @@ func (c *checker) wanted(k key, some []sending) {
 	for _, s := range some {
 		if s.Digest != "" && !slices.ContainsFunc(asked, func(one *call) bool {
 			gone := one.code == "TICKET_NOT_FOUND" && c.faults.lost(one.sent, one.came) // while it waited for the receipts
-			return one.sent < s.Begin && one.in.Title == s.Title && (one.ok() || one.unknown() || one.code == "TICKET_DAMAGED" || gone)
+			return one.sent < s.Begin && one.in.told().says(s) && (one.ok() || one.unknown() || one.code == "TICKET_DAMAGED" || gone)
 		}) {
 			c.violate("G10", k.ticket, []int{s.n}, "run %d: on %s came %q, which nobody asked for, or only who was refused", k.run, s.Channel, s.Title)
 			return

@@ -30,6 +30,8 @@ var rules = []struct {
 	{[]string{"G7", "G11"}, (*checker).lives},
 	{[]string{"G8"}, (*checker).toldOfLoss},
 	{[]string{"G9", "G10"}, (*checker).delivery},
+	{[]string{"G9"}, (*checker).settled},
+	{[]string{"G9"}, (*checker).left},
 	{[]string{"G10"}, (*checker).heirs},
 	{[]string{"G11"}, (*checker).problems},
 	{[]string{"G2", "G3", "G4", "G5", "G12"}, (*checker).recorded},
@@ -92,6 +94,11 @@ func (c *checker) count() {
 	}
 	for _, f := range c.faults {
 		n["fault "+f.name]++
+	}
+	for _, a := range c.audits {
+		if a.Fields["PICKET_EVENT"] == "inherited" {
+			n["taken over"]++
+		}
 	}
 	n["calls that no daemon took"] = c.unsent
 	n["audit records"], n["grants"], n["sendings"] = len(c.audits), len(c.grants), len(c.sendings)

@@ -37,9 +37,6 @@ func both(w *world) {
 
 func TestWhatIsAcceptedArrives(t *testing.T) {
 	t.Parallel()
-	decide := func(w *world, what string) {
-		w.admin("host-c", "POST", "/v1/outbox/web/t1/"+what, what, what+"ed", func() {})
-	}
 	judge(t, map[string]spoilt{
 		"on both":    {play: func(w *world) { told(w); both(w) }},
 		"not on one": {play: func(w *world) { told(w); w.send("host-b", "ops", "web/t1", http.StatusOK) }, broken: "G9", says: "never arrived on once"},
@@ -59,15 +56,67 @@ func TestWhatIsAcceptedArrives(t *testing.T) {
 			w.sent("host-b", "once", 0, 0).Digest = ""
 		}, broken: "G9", says: "never arrived on once"},
 		"discarded": {
-			play:    func(w *world) { told(w); w.send("host-b", "ops", "web/t1", http.StatusOK); decide(w, "discard") },
+			play: func(w *world) {
+				told(w)
+				w.send("host-b", "ops", "web/t1", http.StatusOK)
+				w.decide("discard", "", "once", "discarded", 0)
+			},
 			excused: "G9: an administrator decided",
 		},
+		"another channel is discarded": {play: func(w *world) {
+			told(w)
+			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			w.decide("discard", "ops", "ops", "discarded", 0)
+		}, broken: "G9", says: "never arrived on once"},
+		"in another run": {play: func(w *world) {
+			told(w)
+			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			w.tickets["web/t1"].Run = 2
+			w.decide("discard", "", "once", "discarded", 0)
+		}, broken: "G9", says: "never arrived on once"},
+		"discarded, and it was not": {play: func(w *world) {
+			told(w)
+			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			w.decide("discard", "", "once", "pending", 0)
+		}, broken: "G9", says: "never arrived on once"},
+		"settled": {play: func(w *world) {
+			told(w)
+			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			w.decide("settle", "", "once", "sent", 1)
+		}, excused: "G9: an administrator decided"},
+		"settled before an attempt": {play: func(w *world) {
+			told(w)
+			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			w.decide("settle", "", "once", "sent", 0)
+		}, broken: "G9", says: "never arrived on once"},
+		"refused for good, and reopened": {play: func(w *world) {
+			told(w)
+			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			w.sent("host-b", "once", 0, http.StatusGone)
+			reopened(w, failed)
+		}, excused: "G9: its receiver refused it for good"},
+		"refused for good, and left so": {play: func(w *world) {
+			told(w)
+			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			w.sent("host-b", "once", 0, http.StatusFound)
+		}, broken: "G9", says: "never arrived on once"},
 		"reopened when Redis had lost it": {play: func(w *world) {
 			told(w)
 			w.send("host-b", "ops", "web/t1", http.StatusOK)
 			w.fault("flush", "", true, false, func() {})
 			reopened(w, finished)
 		}, excused: "G9: an administrator reopened what Redis had lost"},
+		"its host is gone, and Redis lost it": {play: func(w *world) {
+			told(w)
+			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			w.fault("daemon is gone for good", "host-b", false, false, func() {})
+			w.fault("flush", "", true, false, func() {})
+		}, excused: "G9: Redis' data and the accepting host were lost for ever"},
+		"its host is gone": {play: func(w *world) {
+			told(w)
+			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			w.fault("daemon is gone for good", "host-b", false, false, func() {})
+		}, broken: "G9", says: "never arrived on once"},
 		"reopened when Redis had it": {play: func(w *world) {
 			told(w)
 			w.send("host-b", "ops", "web/t1", http.StatusOK)
@@ -79,6 +128,26 @@ func TestWhatIsAcceptedArrives(t *testing.T) {
 			w.outbox(`{"intents":[{"ticket":"web/t1","run":1,"channels":{"once":{"status":"parked"}}}]}`)
 		}, excused: "G9: at_most_once, kept for a person"},
 		"other bytes": {play: func(w *world) { told(w); w.sent("host-b", "ops", 0, 500).Digest = "other"; both(w) }, broken: "G9", says: "other bytes"},
+		"the same text": {play: func(w *world) {
+			told(w)
+			w.sent("host-b", "ops", 0, 500).Told = &history.Told{Text: "so it is", Severity: "high", Facts: json.RawMessage(`{}`)}
+			both(w)
+		}},
+		"another text": {play: func(w *world) {
+			told(w)
+			w.sent("host-b", "ops", 0, 500).Told = &history.Told{Severity: "high"}
+			both(w)
+		}, broken: "G9", says: "or another text"},
+		"another severity": {play: func(w *world) {
+			told(w)
+			w.sent("host-b", "ops", 0, 500).Told = &history.Told{Text: "so it is", Severity: "low"}
+			both(w)
+		}, broken: "G9", says: "or another text"},
+		"other facts": {play: func(w *world) {
+			told(w)
+			w.sent("host-b", "ops", 0, 500).Told = &history.Told{Text: "so it is", Severity: "high", Facts: json.RawMessage(`{"of":"db"}`)}
+			both(w)
+		}, broken: "G9", says: "or another text"},
 		"other words": {play: func(w *world) { told(w); w.tickets["web/t1"].Notification.Title = "else"; both(w) }, broken: "G9", says: "accepted is"},
 		"anew after a loss": {
 			play: func(w *world) {
@@ -101,6 +170,14 @@ func reopened(w *world, state string) {
 	w.ask("host-c", "POST", "/v1/tickets/web/t1/reopen", dict{"reason": "so it is"}, func() (int, any) {
 		w.token, w.holder["web"] = w.token+5, 0
 		w.tickets["web/t1"] = &ticket{ID: "web/t1", State: initial, Run: 2, Token: w.token, Steps: map[string]step{}}
+		return http.StatusOK, dict{"ticket": w.shown("web/t1")}
+	})
+}
+
+// decide is an administrator who decides about one channel, or about all when about is empty. What one of them is then the answer says.
+func (w *world) decide(what, about, channel, status string, attempts int64) {
+	w.ask("host-c", "POST", "/v1/outbox/web/t1/"+what, dict{"reason": "so it is", "channel": about}, func() (int, any) {
+		w.tickets["web/t1"].Delivery[channel] = delivery{Status: status, Attempts: attempts}
 		return http.StatusOK, dict{"ticket": w.shown("web/t1")}
 	})
 }
@@ -226,9 +303,21 @@ func TestNothingSupersededIsSent(t *testing.T) {
 		"a person's word": {play: func(w *world) {
 			told(w)
 			w.sent("host-b", "once", 0, 0)
-			w.admin("host-c", "POST", "/v1/outbox/web/t1/retry", "retry", "retried", func() {})
+			w.decide("retry", "once", "once", "pending", 1)
 			both(w)
 		}, excused: "G10: a person had it sent again"},
+		"a person's word on another channel": {play: func(w *world) {
+			told(w)
+			w.sent("host-b", "once", 0, 0)
+			w.decide("retry", "ops", "ops", "pending", 1)
+			both(w)
+		}, broken: "G10", says: "at_most_once"},
+		"a person's word on what was sent": {play: func(w *world) {
+			told(w)
+			w.send("host-b", "once", "web/t1", http.StatusOK)
+			w.decide("retry", "", "ops", "pending", 1)
+			both(w)
+		}, broken: "G10", says: "at_most_once"},
 		"two at once": {play: func(w *world) {
 			told(w)
 			s := w.sent("host-c", "ops", 0, 500)
@@ -244,6 +333,25 @@ func TestNothingSupersededIsSent(t *testing.T) {
 			w.pass(4 * time.Second)
 			both(w)
 		}, broken: "G10", says: "after this"},
+	})
+}
+
+func TestWhatAHostLeavesIsSentInTime(t *testing.T) {
+	t.Parallel()
+	after := func(gone string, long time.Duration) func(*world) {
+		return func(w *world) {
+			told(w)
+			w.fault("daemon is gone for good", gone, false, false, func() {})
+			w.fault("redis freezes", "redis-1", false, false, func() { w.pass(10 * time.Second) })
+			w.pass(long)
+			w.send("host-c", "ops", "web/t1", http.StatusOK)
+			w.send("host-c", "once", "web/t1", http.StatusOK)
+		}
+	}
+	judge(t, map[string]spoilt{
+		"in time":        {play: after("host-b", 50*time.Second)},
+		"too late":       {play: after("host-b", 65*time.Second), broken: "G9", says: "gone for good"},
+		"another's host": {play: after("host-a", 65*time.Second)},
 	})
 }
 
@@ -263,10 +371,11 @@ func TestNobodyTakesOverFromOneThatLives(t *testing.T) {
 		}
 	}
 	judge(t, map[string]spoilt{
-		"it stays away":     {play: inherits("daemon stays away", "host-b", 40*time.Second, 0)},
-		"it was cut off":    {play: inherits("host is cut off", "host-b", 14*time.Second, 10*time.Second)},
-		"Redis was away":    {play: inherits("redis freezes", "redis-1", 14*time.Second, 10*time.Second)},
-		"it was back":       {play: inherits("daemon is killed", "host-b", 40*time.Second, 14*time.Second), broken: "G10", says: "which lives"},
-		"it was never away": {play: inherits("daemon stays away", "host-a", 40*time.Second, 0), broken: "G10", says: "which lives"},
+		"it stays away":       {play: inherits("daemon stays away", "host-b", 40*time.Second, 0)},
+		"it was cut off":      {play: inherits("host is cut off", "host-b", 14*time.Second, 10*time.Second)},
+		"Redis was away":      {play: inherits("redis freezes", "redis-1", 14*time.Second, 10*time.Second)},
+		"it was back":         {play: inherits("daemon is killed", "host-b", 40*time.Second, 14*time.Second), broken: "G10", says: "which lives"},
+		"it is gone for good": {play: inherits("daemon is gone for good", "host-b", 0, 40*time.Second)},
+		"it was never away":   {play: inherits("daemon stays away", "host-a", 40*time.Second, 0), broken: "G10", says: "which lives"},
 	})
 }

@@ -38,13 +38,16 @@ func (all *faults) note(open map[int]*fault, n int, r history.Record) {
 	if by, err := time.ParseDuration(r.Fault.Detail); f.steps && err == nil {
 		f.by = by.Nanoseconds()
 	}
-	if r.Fault.End {
+	if r.Fault.End && f.name != forGood {
 		f.m, f.end = n, r.At
 		if strings.HasSuffix(f.name, "replaced") || f.name == "unplanned failover" {
 			f.end += demoted
 		}
 	}
 }
+
+// forGood is the fault after which nothing runs on a host any more.
+const forGood = "daemon is gone for good"
 
 // demoted is for how long a master that another has replaced may go on as one, when it is there again: Sentinel looks after it for 8 s
 // before it makes it a replica, and asks it every 10 s at the latest.

@@ -161,7 +161,7 @@ func (b *builder) write(c *call, o *op) {
 	case c.kind == toStep:
 		o.result = c.in.State + " " + same(c.in.Facts)
 	case c.kind == toNotify:
-		o.words = words(&notification{c.in.Title, c.in.Text, c.in.Severity, c.in.Facts, nil})
+		o.words = words(c.in.told())
 		b.see(c) // it may tell what became of it later
 		b.add(o)
 		return

@@ -50,7 +50,7 @@ var windows = []exception{
 
 // retried: "A retry is a person's word, and is sent." (outbox/doc.go)
 func (s *story) retried(k key, a, b sending) bool {
-	return s.decided(k.ticket, b.Channel, a.Begin, b.Begin, toRetry)
+	return s.decided(k, b.Channel, a.Begin, b.Begin, toRetry)
 }
 
 // endedBetween: "sent, before the outcome in the outbox: sent again with the same key and body" (outbox/doc.go, C9, C10)

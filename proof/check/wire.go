@@ -99,6 +99,16 @@ type notification struct {
 	Channels []string        `json:"channels"`
 }
 
+// told is what a call would have people told.
+func (r *request) told() *notification {
+	return &notification{r.Title, r.Text, r.Severity, r.Facts, nil}
+}
+
+// says: do these words stand in what a receiver got?
+func (n *notification) says(s sending) bool {
+	return n.Title == s.Title && (s.Told == nil || words(n) == words(&notification{s.Title, s.Told.Text, s.Told.Severity, s.Told.Facts, nil}))
+}
+
 type delivery struct {
 	Status   string `json:"status"`
 	Attempts int64  `json:"attempts"`

@@ -73,6 +73,15 @@ type Sending struct {
 	Begin   int64  `json:"begin"`  // when its headers had come, as At
 	Status  int    `json:"status"` // what was answered; 0: the connection was reset, or never answered
 	Stamp   int64  `json:"stamp"`  // the header webhook-timestamp: the sender's wall clock in seconds, when it made the request
+
+	Told *Told `json:"told,omitempty"` // nil: its body was not read, or the history lacks it
+}
+
+// Told is what else a body tells people.
+type Told struct {
+	Text     string          `json:"text"`     // data.text
+	Severity string          `json:"severity"` // data.severity
+	Facts    json.RawMessage `json:"facts"`    // data.facts
 }
 
 // Fault is the beginning or the end of a fault. One that is over in a moment has both.

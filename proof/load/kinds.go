@@ -32,7 +32,7 @@ func (l *Load) agent(ctx context.Context, h *stage.Host, p *Process, tells bool,
 		asset, task, _ := strings.Cut(line, " ")
 		l.meet(name{asset, task})
 	}
-	for pause(l.draining, r, time.Second) {
+	for pause(l.draining, r, time.Second) && !h.Lost() {
 		s := l.settings(p.Name, h, r)
 		s.workers, s.tells = workers, tells
 		if _, ok := l.start(ctx, l.draining, h, p, history.Process{}, met, l.self, s.args("work")...); !ok {
@@ -43,7 +43,7 @@ func (l *Load) agent(ctx context.Context, h *stage.Host, p *Process, tells bool,
 
 // exec runs one picket exec after another until the work drains.
 func (l *Load) exec(ctx context.Context, h *stage.Host, p *Process, r *rand.Rand) {
-	for pause(l.draining, r, 3*time.Second) {
+	for pause(l.draining, r, 3*time.Second) && !h.Lost() {
 		n := name{fmt.Sprint("exec-", r.IntN(execAssets)), fmt.Sprint("e", (history.Now()-l.epoch)/int64(execFor))}
 		l.meet(n)
 		args := []string{"exec", "--wait", (2 * l.TTL).String(), "--max-hold", (5 * l.TTL).String()}
@@ -77,7 +77,7 @@ func (l *Load) run(ctx context.Context, h *stage.Host, p *Process, r *rand.Rand)
 			l.meet(name{asset, fmt.Sprint("r", task)})
 		}
 		for code := -1; code != 0 && code != 1; {
-			if !pause(ctx, r, time.Second) {
+			if !pause(ctx, r, time.Second) || h.Lost() {
 				return
 			}
 			var ok bool

@@ -18,10 +18,12 @@ func (w *worker) live() {
 			w.work(w.told())
 		case n < 80:
 			w.look(w.known())
-		case n < 87:
+		case n < 86:
 			w.haunt()
-		case n < 91:
+		case n < 89:
 			w.breakLock()
+		case n < 92:
+			w.resolved(w.known())
 		default:
 			if n := w.known(); w.reopen(n) {
 				w.work(n)

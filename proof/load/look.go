@@ -55,10 +55,19 @@ func (w *worker) reopen(n name) bool {
 // resolve decides about a notification.
 func (w *worker) resolve(h *held) bool {
 	if h.state == "NOTIFYING" {
-		what := []string{"discard", "retry", "retry", "settle"}[w.rand.IntN(4)]
-		w.decide("/v1/outbox/"+h.name.path()+"/"+what, nil)
+		w.resolved(h.name)
 	}
 	return true
+}
+
+// resolved has an operator decide about all channels of a notification that are in question, or about one.
+func (w *worker) resolved(n name) {
+	var more map[string]any
+	if w.chance(50) {
+		more = map[string]any{"channel": channels[w.rand.IntN(len(channels))]}
+	}
+	what := []string{"discard", "retry", "retry", "settle", "settle"}[w.rand.IntN(5)]
+	w.decide("/v1/outbox/"+n.path()+"/"+what, more)
 }
 
 func (w *worker) decide(path string, more map[string]any) reply {

@@ -31,6 +31,8 @@ var Moods = []string{
 	"fail",   // answers 500
 	"busy",   // answers 429 with a Retry-After of 1 s
 	"lie",    // takes it and answers 500, or what is no HTTP
+	"gone",   // refuses it for good, with 404 or 410
+	"moved",  // answers 302, which is as good
 }
 
 const (
@@ -38,6 +40,9 @@ const (
 	sendTimeout = 2 * time.Second // of a channel
 	once        = "once"          // the channel that is at_most_once
 )
+
+// channels are the names of all.
+var channels = []string{"ops", once}
 
 // Receivers answer on all channels.
 type Receivers struct {
@@ -76,7 +81,7 @@ func (r *Receivers) Close() {
 // Channels lead here. On the second one people are told at most once.
 func (r *Receivers) Channels() []stage.Channel {
 	var all []stage.Channel
-	for _, name := range []string{"ops", once} {
+	for _, name := range channels {
 		url := fmt.Sprintf("http://%s/%s/HOST", r.addr, name)
 		all = append(all, stage.Channel{Name: name, URL: url, AtMostOnce: name == once, Timeout: sendTimeout})
 	}
@@ -143,6 +148,13 @@ func (r *Receivers) serve(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Retry-After", "1")
 		r.answer(w, s, http.StatusTooManyRequests)
 		return
+	case "gone":
+		r.answer(w, s, []int{http.StatusNotFound, http.StatusGone}[rand.IntN(2)])
+		return
+	case "moved":
+		w.Header().Set("Location", "http://"+r.addr+"/elsewhere/"+host)
+		r.answer(w, s, http.StatusFound)
+		return
 	}
 	r.take(channel, s.Key)
 	long := rand.N(100 * time.Millisecond)
@@ -180,12 +192,13 @@ func describe(s *history.Sending, b []byte) {
 	s.Digest = hex.EncodeToString(sum[:])
 	var told struct {
 		Data struct {
+			history.Told
 			Title, Asset, Task string
 			Run                int64
 		}
 	}
 	_ = json.Unmarshal(b, &told) // what is in another form has no title, and the digest tells
-	s.Title, s.Asset, s.Task, s.Run = told.Data.Title, told.Data.Asset, told.Data.Task, told.Data.Run
+	s.Title, s.Asset, s.Task, s.Run, s.Told = told.Data.Title, told.Data.Asset, told.Data.Task, told.Data.Run, &told.Data.Told
 }
 
 // answer writes the sending down before its sender can know of the answer.

@@ -32,7 +32,7 @@ func (l *Load) Settle(ctx context.Context) error {
 		return err
 	}
 	s := &settler{load: l}
-	for _, h := range l.stage.Hosts {
+	for _, h := range l.stage.Living() {
 		s.callers = append(s.callers, newCaller(l.Log, "final", h.Name, h.Socket))
 	}
 	l.mu.Lock()
@@ -77,22 +77,31 @@ func (s *settler) done(ctx context.Context, n name) bool {
 	case r.Ticket.Damaged != "":
 		c.call(ctx, http.MethodPost, "/v1/tickets/"+n.path()+"/reopen", body(map[string]any{"reason": "it is damaged"}), 0)
 		return false
+	case r.Ticket.State == "FAILED":
+		return !s.unsettled(ctx, c, n, r.Ticket, "dead")
 	case r.Ticket.terminal():
 		return true
 	case r.Ticket.State != "NOTIFYING":
 		s.resume(ctx, c, n)
 		return false
 	}
-	for channel, d := range r.Ticket.Delivery {
-		if d.Status == "parked" {
+	s.unsettled(ctx, c, n, r.Ticket, "parked")
+	return false
+}
+
+// unsettled decides about the channels of a ticket in a status, and reports whether there are any.
+func (s *settler) unsettled(ctx context.Context, c *caller, n name, t *ticket, status string) (found bool) {
+	for channel, d := range t.Delivery {
+		if d.Status == status {
 			key := fmt.Sprintf("%q", n.path())
-			if r.Ticket.Run > 1 {
-				key = fmt.Sprintf("%q", fmt.Sprintf("%s~%d", n.path(), r.Ticket.Run))
+			if t.Run > 1 {
+				key = fmt.Sprintf("%q", fmt.Sprintf("%s~%d", n.path(), t.Run))
 			}
 			s.decide(ctx, c, n, channel, key)
+			found = true
 		}
 	}
-	return false
+	return found
 }
 
 // resume takes a ticket over and goes on where it stands, to its end or until people are to be told.

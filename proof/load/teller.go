@@ -36,6 +36,9 @@ func (w *worker) tell() {
 			}
 		}
 		told[n] = told[n] || h.state == "NOTIFYING"
+		if h.state == "NOTIFYING" && w.chance(40) { // while it is sent
+			w.resolved(n)
+		}
 		if goesOn {
 			w.release(h)
 		}

@@ -60,6 +60,48 @@ var notifications = []Mutation{
 		Why: "a receiver that answers 500 for a moment is never told", Profiles: []string{"kept"},
 	},
 	{
+		Name: "a busy receiver is given up", Guarantee: "G9", File: "notifier/channel/post.go",
+		Old: "\tcase code == 407, code == 408, code == 425, code == 429, code == 503:",
+		New: "\tcase code == 407, code == 408, code == 425, code == 503:",
+		Why: "who answers 429 for a moment is told only if a person asks for it", Profiles: []string{"kept"},
+	},
+	{
+		Name: "a redirect is an acceptance", Guarantee: "G9", File: "notifier/channel/post.go",
+		Old: "\tcase code >= 200 && code < 300:",
+		New: "\tcase code >= 200 && code < 400:",
+		Why: "a receiver that has moved is never told", Profiles: []string{"kept"},
+	},
+	{
+		Name: "what is told counts as failed", Guarantee: "G9", File: "engine/store/lua/end_notifying.lua",
+		Old: "local state = sent > 0 and dead == 0 and NOTIFIED or FAILED",
+		New: "local state = sent > 9 and dead == 0 and NOTIFIED or FAILED",
+		Why: "a ticket of which all have been told is FAILED", Profiles: []string{"kept"},
+	},
+	{
+		Name: "anything can be settled", Guarantee: "G9", File: "engine/delivery/decide.go",
+		Old: "outbox.Sent, settleable, audit.Settled",
+		New: "outbox.Sent, discardable, audit.Settled",
+		Why: "what was not tried yet counts as arrived by the word of a person who cannot know", Profiles: []string{"kept"},
+	},
+	{
+		Name: "receivers get no text", Guarantee: "G9", File: "engine/delivery/accept.go",
+		Old: "Title: n.Title, Text: n.Text, Severity",
+		New: "Title: n.Title, Severity",
+		Why: "people are told the title alone of what was accepted", Profiles: []string{"kept"},
+	},
+	{
+		Name: "nobody takes over", Guarantee: "G9", File: "engine/delivery/loops.go",
+		Old: "c.heedLoop, c.takeOverLoop, c.walkLoop",
+		New: "c.heedLoop, c.walkLoop",
+		Why: "what a host had accepted that never comes back is told to nobody", Profiles: []string{"kept"},
+	},
+	{
+		Name: "heirs are in no hurry", Guarantee: "G9", File: "engine/lookout/sign.go",
+		Old: "Late: l.Pace.Life + l.Pace.Missed,",
+		New: "Late: 5 * l.Pace.Life,",
+		Why: "what a host had accepted that never comes back is told minutes later", Profiles: []string{"kept"},
+	},
+	{
 		Name: "an adopter sends other words", Guarantee: "G9", File: "engine/delivery/answer.go",
 		Old: "Body: h.Body(ch.Name), Status: outbox.Pending",
 		New: "Body: []byte(h.Content()), Status: outbox.Pending",

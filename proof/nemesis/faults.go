@@ -24,6 +24,10 @@ const (
 	s  = time.Second
 )
 
+// forGood is the fault after which nothing runs on a host any more. It is the last of a plan, if it is there, and
+// not where Redis loses data: both lost for ever is more than a notification survives.
+const forGood = "daemon is gone for good"
+
 // Faults are all that there are. Times are set against those of Picket: a lock of a few seconds, a sign of life that lasts 25 s, and 10 s
 // more until another host's daemon takes over.
 //
@@ -37,6 +41,7 @@ var Faults = []Fault{
 	{Name: "daemon stays away", Least: 37 * s, Most: 48 * s, Times: 1, act: asItSends(killed)},
 	{Name: "daemon freezes as it sends", Least: 11 * s, Most: 18 * s, Weight: 3, act: asItSends(frozen)},
 	{Name: "daemon is killed as it sends", Least: 2 * s, Most: 18 * s, Weight: 3, act: asItSends(killed)},
+	{Name: forGood, Profiles: keeps, Times: 1, act: asItSends(lostHost)},
 	{Name: "daemon is stopped", Least: 10 * ms, Most: 3 * s, Weight: 2, act: stopDaemon},
 
 	{Name: "agent is killed", Weight: 4, act: killProcess("agent")},
@@ -91,4 +96,6 @@ var Faults = []Fault{
 	{Name: "receiver fails", Least: 1 * s, Most: 12 * s, Weight: 3, act: mood("fail")},
 	{Name: "receiver is busy", Least: 1 * s, Most: 12 * s, Weight: 3, act: mood("busy")},
 	{Name: "receiver lies", Least: 1 * s, Most: 12 * s, Weight: 4, act: mood("lie")},
+	{Name: "receiver is gone", Least: 1 * s, Most: 8 * s, Weight: 3, act: mood("gone")},
+	{Name: "receiver has moved", Least: 1 * s, Most: 8 * s, Weight: 3, act: mood("moved")},
 }

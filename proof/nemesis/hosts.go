@@ -33,6 +33,8 @@ func frozen(h *stage.Host) blow { return blow{begin: plain(h.Freeze), end: plain
 
 func killed(h *stage.Host) blow { return blow{begin: plain(h.Kill), end: h.Start} }
 
+func lostHost(h *stage.Host) blow { return blow{begin: h.Lose} }
+
 func freezeDaemon(ctx context.Context, j job) error { return j.onHost(ctx, frozen) }
 
 func killDaemon(ctx context.Context, j job) error { return j.onHost(ctx, killed) }
@@ -44,7 +46,7 @@ func stopDaemon(ctx context.Context, j job) error {
 // alive is an error if a daemon has ended by itself, which none may.
 func (f *field) alive() error {
 	var errs []error
-	for _, h := range f.stage.Hosts {
+	for _, h := range f.stage.Living() {
 		if !h.Running() {
 			errs = append(errs, fmt.Errorf("the daemon of %s has ended by itself", h.Name))
 		}

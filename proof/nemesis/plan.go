@@ -44,7 +44,7 @@ func Plan(seed uint64, topology, profile string, long time.Duration) []Step {
 
 	var chosen []*Fault
 	for i := range Faults {
-		if f := &Faults[i]; f.Allowed(topology, profile) && (f.of(profile) || random.IntN(2) == 0) {
+		if f := &Faults[i]; f.Name != forGood && f.Allowed(topology, profile) && (f.of(profile) || random.IntN(2) == 0) {
 			chosen = append(chosen, f)
 		}
 	}
@@ -55,6 +55,9 @@ func Plan(seed uint64, topology, profile string, long time.Duration) []Step {
 		at += time.Duration(random.ExpFloat64() * float64(gap)).Round(time.Millisecond)
 		room := long - last - at
 		if room < 0 {
+			if named(forGood).Allowed(topology, profile) && random.IntN(3) == 0 {
+				plan = append(plan, Step{ID: len(plan) + 1, Fault: forGood, At: long - last, Pick: random.Uint64()})
+			}
 			return plan
 		}
 		fits := slices.DeleteFunc(slices.Clone(chosen), func(f *Fault) bool {

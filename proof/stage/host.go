@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,6 +31,7 @@ type Host struct {
 	Socket string // the daemon's
 	Dir    string // its log and its configuration
 
+	lost   atomic.Bool
 	link   *link
 	picket string // the path of the command
 	log    *history.Log
@@ -81,11 +83,11 @@ func (h *Host) configure(o Options, nodes []*Node) error {
 
 func (h *Host) configuration() string { return filepath.Join(h.Dir, "picket.toml") }
 
-// Start starts the daemon, and waits until its socket answers. One that runs is left alone.
+// Start starts the daemon, and waits until its socket answers. One that runs, or is lost, is left alone.
 func (h *Host) Start(ctx context.Context) error {
 	h.starting.Lock()
 	defer h.starting.Unlock()
-	if h.Running() {
+	if h.Running() || h.Lost() {
 		return nil
 	}
 	cmd := inside(h.link, h.picket, "daemon", "--config", h.configuration())

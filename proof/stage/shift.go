@@ -39,7 +39,8 @@ func (s *Stage) MoveSlot(ctx context.Context, long time.Duration) error {
 	return c.moveSlot(ctx, long)
 }
 
-// Mend ends every fault that the stage can make, but steps of clocks, and returns when all daemons and servers run and are in step.
+// Mend ends every fault that the stage can make, but steps of clocks and the loss of a host, and returns when all other daemons and the servers
+// run and are in step.
 func (s *Stage) Mend(ctx context.Context) error {
 	s.shifting.Lock()
 	defer s.shifting.Unlock()

@@ -138,10 +138,15 @@ func (s *Stage) Shards() int { return len(s.redis.shards()) }
 // Master is the node that serves a shard now, as most know it; nil when none does.
 func (s *Stage) Master(ctx context.Context, shard int) *Node { return s.redis.master(ctx, shard) }
 
+// Living are the hosts that are not lost.
+func (s *Stage) Living() []*Host {
+	return slices.DeleteFunc(slices.Clone(s.Hosts), (*Host).Lost)
+}
+
 // startHosts starts the daemons that do not run, and waits until all are ready.
 func (s *Stage) startHosts(ctx context.Context) error {
-	failed := make(chan error)
-	for _, h := range s.Hosts {
+	failed, living := make(chan error), s.Living()
+	for _, h := range living {
 		go func() {
 			err := h.Start(ctx)
 			if err == nil {
@@ -151,7 +156,7 @@ func (s *Stage) startHosts(ctx context.Context) error {
 		}()
 	}
 	var all []error
-	for range s.Hosts {
+	for range living {
 		all = append(all, <-failed)
 	}
 	return errors.Join(all...)
