@@ -78,8 +78,9 @@
 // (unchecked), unless what is missing could change nothing. What is accepted does not count, as far as listed findings explain the
 // figures (verdict.Evidence.Without); it is recorded with the decision, and all that comes after reads it there.
 //
-// A report in a file is used when it is whole, not older than the ticket (or max_age), and of this asset where its format names
-// one. Without an end of its own, as nuclei's lines, it must have been left alone for a while, and must not be empty.
+// A report in a file is used when it is whole, not older than this run of the ticket (or max_age), and of this asset where its
+// format names one. A run begins when the ticket is made or reopened; where nobody can tell when, only max_age helps. Without
+// an end of its own, as nuclei's lines, it must have been left alone for a while, and must not be empty.
 //
 // # A report
 //
