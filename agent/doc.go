@@ -65,7 +65,8 @@
 // A report is used only when it could be read to its end and the scanner ended as it does after a whole scan (ok_exit), with
 // all that it started in its process group: what had to be ended had not finished, whatever it wrote. Every other end is a
 // failure of the step, and never "nothing found". So is a scan that looked at nothing, as far as its format tells. What the
-// scanner itself leaves open stands in the verdict (scanner_notes), and so do scores that cannot be read (unread_vectors).
+// scanner itself leaves open stands in the verdict (scanner_notes), and so do scores that cannot be read (unread_vectors). Of a
+// scanner that says that it could not try all (incomplete), a report calls nothing fixed.
 //
 // Offline is an asset of which every address was asked for the whole time-out and none answered. Resolving has a time of its
 // own. A name that does not resolve or has more addresses than are asked, an address that cannot be tried from here, and a

@@ -104,13 +104,13 @@ func TestAReportInAFileIsOfTheRunOfAReopenedTicket(t *testing.T) {
 		history []client.Event // nil: the daemon refuses it
 		says    string         // empty: it is used
 	}{
-		"from before":             {2, 30 * time.Minute, 0, reopened(10 * time.Minute), "older than run 2 of its ticket: set max_age if that is right"},
-		"from after":              {2, 5 * time.Minute, 0, reopened(10 * time.Minute), ""},
-		"from between two":        {3, 5 * time.Minute, 0, reopened(10*time.Minute, 2*time.Minute), "older than run 3 of its ticket"},
-		"allowed":                 {2, 30 * time.Minute, 2 * time.Hour, nil, ""},
-		"of a first run":          {1, 30 * time.Minute, 0, nil, ""},
-		"nobody can say":          {2, 5 * time.Minute, 0, nil, "cannot tell when the ticket was reopened"},
-		"the history is silent":   {2, 5 * time.Minute, 0, []client.Event{{Event: "claimed", At: now}}, "its history does not say: set max_age"},
+		"from before":           {2, 30 * time.Minute, 0, reopened(10 * time.Minute), "older than run 2 of its ticket: set max_age if that is right"},
+		"from after":            {2, 5 * time.Minute, 0, reopened(10 * time.Minute), ""},
+		"from between two":      {3, 5 * time.Minute, 0, reopened(10*time.Minute, 2*time.Minute), "older than run 3 of its ticket"},
+		"allowed":               {2, 30 * time.Minute, 2 * time.Hour, nil, ""},
+		"of a first run":        {1, 30 * time.Minute, 0, nil, ""},
+		"nobody can say":        {2, 5 * time.Minute, 0, nil, "cannot tell when the ticket was reopened"},
+		"the history is silent": {2, 5 * time.Minute, 0, []client.Event{{Event: "claimed", At: now}}, "its history does not say: set max_age"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

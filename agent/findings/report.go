@@ -21,6 +21,8 @@ type Report struct {
 	Ended    bool       // the output itself shows that it is whole; of one that does not, the scanner's own end must tell
 	Notes    []string   // what the scanner says that its findings leave open, each a line
 
+	Incomplete bool // the scanner says that it could not try all: what it did not find may be there
+
 	further []string // CVEs of findings that have more names than are kept
 }
 

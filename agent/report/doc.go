@@ -18,10 +18,12 @@
 //	now        base       it is
 //	listed     listed     open; changed where id, severity, score, package, place, fix version or exploitation differ
 //	listed     –          new; unknown where the base's list was cut
-//	–          listed     fixed; unknown where the asset was not scanned now, or its list was cut
+//	–          listed     fixed; unknown where the asset was not scanned now, its list was cut, or its scanner could not try all
 //	accepted   –          accepted, whatever the base has
 //
 // The base is an earlier ticket that was scanned to its end. What could not be scanned is never fixed. Without a base all is new.
+// A scan says itself that it could not try all (the fact incomplete). What it did not find then stays in the base as an earlier ticket
+// has it, and an asset that was at high risk is not called so no longer.
 //
 // # What makes two findings one
 //

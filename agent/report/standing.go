@@ -24,6 +24,25 @@ type standing struct {
 	marks           []*Acceptance // of list, each nil or why it is accepted
 	count           int           // all findings
 	left            int           // those that the list had no room for
+	incomplete      bool          // the scan could not try all: what is not among them may be there
+}
+
+// baseOf is how it stood with an asset before. What a scan that could not try all did not find stands as the one before told of it.
+func baseOf(a Asset) standing {
+	base := standingOf(a.Base)
+	for _, t := range a.Older {
+		older := standingOf(t)
+		for k, again := range taken(match(a.Name, base.list, older.list), len(older.list)) {
+			if !again {
+				base.list, base.marks, base.count = append(base.list, older.list[k]), append(base.marks, older.marks[k]), base.count+1
+			}
+		}
+		base.left = max(base.left, older.left)
+		if older.isHigh() {
+			base.high = older.high
+		}
+	}
+	return base
 }
 
 // standingOf reads a ticket, which may be nil.
@@ -62,6 +81,7 @@ func standingOf(t *client.Ticket) (s standing) {
 		return s
 	}
 	s.scanned, s.list, s.count, s.left = true, e.Findings, max(e.Count, len(e.Findings)), e.Left()
+	s.incomplete = verdict.IsIncomplete(*t)
 	s.marks = make([]*Acceptance, len(s.list))
 	accepted, _ := verdict.AcceptanceOf(*t)
 	for place, risk := range accepted {
