@@ -6,7 +6,10 @@ package report
 import (
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -135,7 +138,9 @@ func (r *Report) compare(a Asset, now, base standing) (err error) {
 	c.Findings += now.count
 	c.Unknown += now.left
 	_, had := ticketOf(a.Base).Steps[client.StepVuln]
-	unsure := base.left > 0 || had && !base.scanned // what is not among the base's may have been there
+	unsure := func(f findings.Finding) bool { // whether what is not among the base's may have been there
+		return had && !base.scanned || slices.ContainsFunc(base.lists, func(e verdict.Evidence) bool { return e.MayHide(f) })
+	}
 	seen := Standing{Asset: a.Name, HighRisk: now.isHigh(), Open: now.count}
 	add := func(section string, to *Section[Finding], f Finding) {
 		if to != nil {
@@ -164,7 +169,7 @@ func (r *Report) compare(a Asset, now, base standing) (err error) {
 				r.Graver++
 			}
 			add(SectionChanged, &r.Changed, f)
-		case unsure:
+		case unsure(found):
 			c.Unknown++
 			add(SectionUnknown, nil, f)
 		default:

@@ -17,7 +17,7 @@
 //
 //	now        base       it is
 //	listed     listed     open; changed where id, severity, score, package, place, fix version or exploitation differ
-//	listed     –          new; unknown where the base's list was cut
+//	listed     –          new; unknown where the base's list was cut, and something as grave may be missing there
 //	–          listed     fixed; unknown where the asset was not scanned now, its list was cut, or its scanner could not try all
 //	accepted   –          accepted, whatever the base has
 //

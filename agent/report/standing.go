@@ -21,10 +21,11 @@ type standing struct {
 	high            *bool  // nil: not known
 	scanned         bool   // the findings are known
 	list            []findings.Finding
-	marks           []*Acceptance // of list, each nil or why it is accepted
-	count           int           // all findings
-	left            int           // those that the list had no room for
-	incomplete      bool          // the scan could not try all: what is not among them may be there
+	marks           []*Acceptance      // of list, each nil or why it is accepted
+	count           int                // all findings
+	left            int                // those that the list had no room for
+	lists           []verdict.Evidence // what list was taken from
+	incomplete      bool               // the scan could not try all: what is not among them may be there
 }
 
 // baseOf is how it stood with an asset before. What a scan that could not try all did not find stands as the one before told of it.
@@ -37,7 +38,7 @@ func baseOf(a Asset) standing {
 				base.list, base.marks, base.count = append(base.list, older.list[k]), append(base.marks, older.marks[k]), base.count+1
 			}
 		}
-		base.left = max(base.left, older.left)
+		base.lists = append(base.lists, older.lists...)
 		if older.isHigh() {
 			base.high = older.high
 		}
@@ -81,7 +82,7 @@ func standingOf(t *client.Ticket) (s standing) {
 		return s
 	}
 	s.scanned, s.list, s.count, s.left = true, e.Findings, max(e.Count, len(e.Findings)), e.Left()
-	s.incomplete = verdict.IsIncomplete(*t)
+	s.lists, s.incomplete = []verdict.Evidence{e}, verdict.IsIncomplete(*t)
 	s.marks = make([]*Acceptance, len(s.list))
 	accepted, _ := verdict.AcceptanceOf(*t)
 	for place, risk := range accepted {
