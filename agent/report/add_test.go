@@ -106,6 +106,9 @@ func TestCounts(t *testing.T) {
 	running.State = client.StateVulnCheckDone
 	untold := scanned("a", "w2", true, high)
 	untold.State, untold.Notification = client.StateFailed, &client.Notification{}
+	found, refused := scanned("a", "w2", true, high), scanned("a", "w2", true, high)
+	found.State, refused.State = client.StateHighRiskFound, client.StateHighRiskFound
+	refused.Failure = &client.Failure{Step: client.CallNotify, Error: "there is no such channel"}
 	was := func(t *client.Ticket) Asset { return Asset{Name: "a", Last: t, Base: t} }
 	with := func(a Asset, now *client.Ticket) Asset {
 		a.Now = now
@@ -205,6 +208,16 @@ func TestCounts(t *testing.T) {
 			with(was(scanned("a", "w1", false, low)), unreadable),
 			Counts{Assets: 1, Online: 1, Failed: 1, Unknown: 1},
 			map[string]int{SectionFailed: 1, SectionUnknown: 1},
+		},
+		"nobody could be told, for the notification is refused": {
+			Asset{Name: "a", Now: refused},
+			Counts{Assets: 1, Online: 1, HighRisk: 1, Failed: 1, Findings: 1, New: 1},
+			map[string]int{SectionFailed: 1, SectionNewlyHigh: 1, SectionNew: 1},
+		},
+		"somebody is about to be told": {
+			Asset{Name: "a", Now: found},
+			Counts{Assets: 1, Online: 1, HighRisk: 1, Findings: 1, New: 1},
+			map[string]int{SectionNewlyHigh: 1, SectionNew: 1},
 		},
 		"nobody could be told": {
 			Asset{Name: "a", Now: untold},

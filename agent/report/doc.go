@@ -8,7 +8,8 @@
 //
 //	online         its step online says so
 //	offline        its step online says so, and nothing failed
-//	failed         its ticket is FAILED, or a failure is recorded and nothing was decided; with the step and its error
+//	failed         its ticket is FAILED, or a failure is recorded and nothing was decided, or nobody could be told; with the step
+//	               and its error
 //	not scanned    it has no ticket, or was not settled when the report was made, or is in the list no more
 //	unreached      it is offline; newly, if it was not in the report before
 //	high risk      it was assessed as such: true, false, or not known

@@ -52,20 +52,19 @@ func standingOf(t *client.Ticket) (s standing) {
 		return s
 	}
 	s.high = t.HighRisk
+	failure := t.Failure
 	switch t.State {
-	case client.StateFinished, client.StateNotifying, client.StateNotified, client.StateHighRiskFound:
+	case client.StateFinished, client.StateNotifying, client.StateNotified:
+		s.settled, failure = true, nil
+	case client.StateHighRiskFound:
 		s.settled = true
 	case client.StateFailed:
 		s.settled = true
 		s.fail(client.CallNotify, verdict.WhyFailed(*t))
-		if t.Failure != nil {
-			s.fail(t.Failure.Step, t.Failure.Error)
-		}
-	default:
-		if t.Failure != nil {
-			s.settled = true
-			s.fail(t.Failure.Step, t.Failure.Error)
-		}
+	}
+	if failure != nil {
+		s.settled = true
+		s.fail(failure.Step, failure.Error)
 	}
 	switch t.Steps[client.StepOnline].State {
 	case client.StateAssetOnline:
