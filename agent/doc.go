@@ -33,8 +33,8 @@
 //	                                        in the line of progress and at the end, which is 69 when it left something undone
 //	the daemon stands still                 a call is given up after 10 s and repeated; no asset is begun beyond --give-up
 //	the task or a flag is refused           the run ends with that one error, since every asset would get it
-//	a catalogue changes, or a file of       it is read again; while it cannot be read, the one before is used
-//	accepted risks
+//	a catalogue changes, or a file of       it is read again; while it cannot be read, the one before is used, and it is tried
+//	accepted risks                          again. A catalogue that becomes older than max_age fails the step
 //	an accepted risk met nothing            named at the end of the run, of the assets that this one assessed
 //	nobody reads the output, or it is full  no work waits: lines of the log are left out and counted, results are kept; a second
 //	                                        signal ends the run all the same
