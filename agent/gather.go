@@ -96,7 +96,7 @@ func (j *job) gather(ctx context.Context) (verdict.Record, error) {
 	if f.Report, err = done.Facts(reportFacts); err != nil {
 		return verdict.Record{}, err
 	}
-	f.Tell = j.a.config.Report.When == WhenAlways || f.Report.News() || feed.Lost+feed.Damaged > 0
+	f.Tell = j.a.config.Report.When == WhenAlways || f.Report.News() || feed.Lost+feed.Damaged+len(r.list.Bad) > 0 || r.cut != ""
 	facts, err := plain.JSON(f)
 	return verdict.Record{State: client.StateGathered, Facts: facts, Summary: f.Report.Title()}, err
 }
