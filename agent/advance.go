@@ -53,7 +53,8 @@ func (j *job) advance() error {
 
 func (j *job) online(ctx context.Context) (verdict.Record, error) {
 	if j.a.plan.online != nil {
-		return j.ownResult(ctx, j.a.plan.online, j.a.config.Step.Online.OKExit)
+		out, err := j.ownResult(ctx, j.a.plan.online, j.a.config.Step.Online.OKExit)
+		return out, cmp.Or(err, verdict.ToldError(out.Facts))
 	}
 	c := j.a.config.Step.Online
 	// It takes its time-out from when the name is resolved.

@@ -54,7 +54,7 @@ func OwnVuln(out Record, notes []string) (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("its facts cannot be used: %w", err)
 	}
-	if err := toldError(out.Facts); err != nil {
+	if err := ToldError(out.Facts); err != nil {
 		return Record{}, err
 	}
 	report.Notes = append(report.Notes, notes...)
