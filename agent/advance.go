@@ -105,7 +105,7 @@ func (j *job) send(n client.NotificationRequest) error {
 	}
 	j.take(r.Ticket, nil)
 	j.recorded++
-	j.log.Info("people are told", "title", n.Title, "state", r.Ticket.State)
+	j.log.Info("a notification is accepted", "title", n.Title, "state", r.Ticket.State)
 	return nil
 }
 
