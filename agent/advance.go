@@ -53,7 +53,8 @@ func (j *job) advance() error {
 
 func (j *job) online(ctx context.Context) (verdict.Record, error) {
 	if j.a.plan.online != nil {
-		return j.ownResult(ctx, j.a.plan.online, j.a.config.Step.Online.OKExit)
+		out, err := j.ownResult(ctx, j.a.plan.online, j.a.config.Step.Online.OKExit)
+		return out, cmp.Or(err, verdict.ToldError(out.Facts))
 	}
 	c := j.a.config.Step.Online
 	// It takes its time-out from when the name is resolved.
@@ -104,7 +105,7 @@ func (j *job) send(n client.NotificationRequest) error {
 	}
 	j.take(r.Ticket, nil)
 	j.recorded++
-	j.log.Info("people are told", "title", n.Title, "state", r.Ticket.State)
+	j.log.Info("a notification is accepted", "title", n.Title, "state", r.Ticket.State)
 	return nil
 }
 

@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,12 +52,13 @@ type invocation struct {
 	limit     int64 // of standard output, in bytes
 	stderr    func(line string)
 	consume   func(io.Reader) error // reads standard output
+	claim     context.Context       // its cause says when KILL must come, whatever ended ctx before; nil: none does
 }
 
 // run runs the command to its end, in a process group of its own that does not outlive it. Its error says what was wrong with
 // the way it ended, or with what it wrote. A command is whole only when all that it started in its group has ended by itself.
-// When ctx is done, the group gets TERM, and KILL after endGrace or, of a lost claim, when the LostError says. What is still
-// there killGrace later is given up with an outlivedError.
+// When ctx is done, the group gets TERM, and KILL after endGrace or, of a claim that is lost before or after that, when the
+// LostError says. What is still there killGrace later is given up with an outlivedError.
 func (in *invocation) run(ctx context.Context) error {
 	p, err := startProcess(in.argv, in.env, in.stdin)
 	if errors.Is(err, syscall.E2BIG) {
@@ -83,7 +85,9 @@ func (in *invocation) run(ctx context.Context) error {
 
 	var parseErr error
 	done, parsed, killed := ctx.Done(), false, false
+	var lost <-chan struct{} // once it was asked to end
 	var kill <-chan time.Time
+	var killAt time.Time
 	for ended := false; !ended; {
 		select {
 		case <-p.Ended():
@@ -91,7 +95,12 @@ func (in *invocation) run(ctx context.Context) error {
 		case <-done:
 			done = nil
 			p.Terminate()
-			kill = time.After(killDelay(ctx))
+			delay := killDelay(ctx)
+			kill, killAt, lost = time.After(delay), time.Now().Add(delay), cmp.Or(in.claim, context.Background()).Done()
+		case <-lost:
+			if lost = nil; !killed {
+				kill = time.After(min(time.Until(killAt), killDelay(in.claim)))
+			}
 		case <-kill:
 			if killed {
 				return in.givenUp(ctx, parseErr, supervise.Member{PID: p.ID(), Name: in.argv[0]})

@@ -184,6 +184,37 @@ func TestG8_ALostClaimEndsACommandInTime(t *testing.T) {
 	}
 }
 
+// TestG8_AClaimThatIsLostAfterATimeOutEndsACommandInTime: the step's time-out has asked it to end, and leaves it longer.
+func TestG8_AClaimThatIsLostAfterATimeOutEndsACommandInTime(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	claim, lose := context.WithCancelCause(t.Context())
+	late := errors.New("it took too long")
+	ctx, cancel := context.WithCancelCause(claim)
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := shell(ctx, invocation{claim: claim}, "trap 'echo >$1/asked' TERM; echo >$1/runs; while :; do sleep 0.1; done", dir)
+		ended <- err
+	}()
+	is := func(name string) func() bool {
+		return func() bool { _, err := os.Stat(filepath.Join(dir, name)); return err == nil }
+	}
+	eventually(t, "it runs", is("runs"))
+	cancel(late)
+	asked := time.Now()
+	eventually(t, "it was asked to end", is("asked"))
+	if time.Since(asked) > endGrace/2 {
+		t.Skip("the machine is too slow to tell what ended it")
+	}
+	lose(&lease.LostError{Reason: "expired", KillAt: process.Boottime()})
+	if err := <-ended; !errors.Is(err, late) {
+		t.Errorf("it ends with %v", err)
+	}
+	if took := time.Since(asked); took >= endGrace {
+		t.Errorf("it ends %s after it was asked to, though its claim was lost", took)
+	}
+}
+
 // TestOutputThatSomethingElseHoldsIsNotWhole: what left the group may still write to it, so nobody knows whether that was all.
 func TestOutputThatSomethingElseHoldsIsNotWhole(t *testing.T) {
 	t.Parallel()

@@ -57,7 +57,7 @@ type OnlineConfig struct {
 type VulnConfig struct {
 	StepConfig
 	File   string          `toml:"file"`    // a template with {{.Asset}}: a report that something else has written
-	MaxAge strict.Duration `toml:"max_age"` // of the file. Defaults to that of the ticket: the report must be newer
+	MaxAge strict.Duration `toml:"max_age"` // of the file. Defaults to that of this run of the ticket: the report must be newer
 	Parse  string          `toml:"parse"`   // one of findings.Formats. Defaults to Picket's own form
 }
 

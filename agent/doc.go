@@ -33,8 +33,8 @@
 //	                                        in the line of progress and at the end, which is 69 when it left something undone
 //	the daemon stands still                 a call is given up after 10 s and repeated; no asset is begun beyond --give-up
 //	the task or a flag is refused           the run ends with that one error, since every asset would get it
-//	a catalogue changes, or a file of       it is read again; while it cannot be read, the one before is used
-//	accepted risks
+//	a catalogue changes, or a file of       it is read again; while it cannot be read, the one before is used, and it is tried
+//	accepted risks                          again. A catalogue that becomes older than max_age fails the step
 //	an accepted risk met nothing            named at the end of the run, of the assets that this one assessed
 //	nobody reads the output, or it is full  no work waits: lines of the log are left out and counted, results are kept; a second
 //	                                        signal ends the run all the same
@@ -65,7 +65,8 @@
 // A report is used only when it could be read to its end and the scanner ended as it does after a whole scan (ok_exit), with
 // all that it started in its process group: what had to be ended had not finished, whatever it wrote. Every other end is a
 // failure of the step, and never "nothing found". So is a scan that looked at nothing, as far as its format tells. What the
-// scanner itself leaves open stands in the verdict (scanner_notes), and so do scores that cannot be read (unread_vectors).
+// scanner itself leaves open stands in the verdict (scanner_notes), and so do scores that cannot be read (unread_vectors). Of a
+// scanner that says that it could not try all (incomplete), a report calls nothing fixed.
 //
 // Offline is an asset of which every address was asked for the whole time-out and none answered. Resolving has a time of its
 // own. A name that does not resolve or has more addresses than are asked, an address that cannot be tried from here, and a
@@ -78,8 +79,9 @@
 // (unchecked), unless what is missing could change nothing. What is accepted does not count, as far as listed findings explain the
 // figures (verdict.Evidence.Without); it is recorded with the decision, and all that comes after reads it there.
 //
-// A report in a file is used when it is whole, not older than the ticket (or max_age), and of this asset where its format names
-// one. Without an end of its own, as nuclei's lines, it must have been left alone for a while, and must not be empty.
+// A report in a file is used when it is whole, not older than this run of the ticket (or max_age), and of this asset where its
+// format names one. A run begins when the ticket is made or reopened; where nobody can tell when, only max_age helps. Without
+// an end of its own, as nuclei's lines, it must have been left alone for a while, and must not be empty.
 //
 // # A report
 //

@@ -12,6 +12,7 @@ import (
 
 	"github.com/picketd/picket/agent/assets"
 	"github.com/picketd/picket/agent/report"
+	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -111,15 +112,18 @@ func (f *Feed) asset(ctx context.Context, m member) (a report.Asset, err error) 
 		return a, err
 	}
 	if wasIn(a.Last, f.Past[0]) {
-		a.Base = a.Last
-		return a, nil
+		if a.Base = a.Last; !verdict.IsIncomplete(*a.Base) {
+			return a, nil
+		}
 	}
-	a.Base, err = f.older(ctx, m.name)
+	if a.Older, err = f.older(ctx, m.name); a.Base == nil && len(a.Older) > 0 {
+		a.Base, a.Older = a.Older[0], a.Older[1:]
+	}
 	return a, err
 }
 
-// older is what the newest report before the last one told of an asset; nil when none did.
-func (f *Feed) older(ctx context.Context, asset string) (*client.Ticket, error) {
+// older are what the reports before the last one told of an asset, the newest first, up to the first whose scan tried all.
+func (f *Feed) older(ctx context.Context, asset string) (all []*client.Ticket, err error) {
 	if len(f.Past) == 1 {
 		return nil, nil
 	}
@@ -128,7 +132,7 @@ func (f *Feed) older(ctx context.Context, asset string) (*client.Ticket, error) 
 		ids[i] = asset + "/" + past.Task
 	}
 	var states map[string]*client.TicketState
-	err := f.Call(ctx, func(ctx context.Context) (err error) {
+	err = f.Call(ctx, func(ctx context.Context) (err error) {
 		states, err = f.Client.States(ctx, ids)
 		return err
 	})
@@ -143,11 +147,14 @@ func (f *Feed) older(ctx context.Context, asset string) (*client.Ticket, error) 
 		if err != nil {
 			return nil, err
 		}
-		if wasIn(t, past) {
-			return t, nil
+		if !wasIn(t, past) {
+			continue
+		}
+		if all = append(all, t); !verdict.IsIncomplete(*t) {
+			break
 		}
 	}
-	return nil, nil
+	return all, nil
 }
 
 // untoldMost is how many tickets of one asset at high risk are looked at.

@@ -183,13 +183,20 @@ func TestWhatAnAssetIsComparedWith(t *testing.T) {
 		return all
 	}
 	scanned := func(at time.Time) client.Ticket { return ticket("FINISHED", at, "online", "vuln", "assess") }
+	partly := func(at time.Time) client.Ticket {
+		t := scanned(at)
+		t.Steps["vuln"] = client.Step{At: at, Facts: json.RawMessage(`{"findings": [], "incomplete": true}`)}
+		return t
+	}
 	damaged := scanned(noon.Add(-time.Hour))
 	damaged.Damaged = "the facts of vuln"
 	n1, n2 := noon.Add(-24*time.Hour), noon
 	for name, one := range map[string]struct {
 		tickets map[string]client.Ticket
-		want    string // the task
+		want    string // the tasks
 	}{
+		"not all was tried before":        {map[string]client.Ticket{"a/n2": partly(n2.Add(-time.Hour)), "a/n1": scanned(n1.Add(-time.Hour))}, "n2 n1"},
+		"not all was tried, and offline":  {map[string]client.Ticket{"a/n2": ticket("FINISHED", n2.Add(-time.Hour), "online"), "a/n1": partly(n1.Add(-time.Hour))}, "n1"},
 		"scanned before":                  {map[string]client.Ticket{"a/n2": scanned(n2.Add(-time.Hour)), "a/n1": scanned(n1.Add(-time.Hour))}, "n2"},
 		"not there before":                {map[string]client.Ticket{"a/n1": scanned(n1.Add(-time.Hour))}, "n1"},
 		"offline before":                  {map[string]client.Ticket{"a/n2": ticket("FINISHED", n2.Add(-time.Hour), "online"), "a/n1": scanned(n1.Add(-time.Hour))}, "n1"},
@@ -215,6 +222,9 @@ func TestWhatAnAssetIsComparedWith(t *testing.T) {
 			got := ""
 			if a.Base != nil {
 				got = a.Base.Task
+			}
+			for _, t := range a.Older {
+				got += " " + t.Task
 			}
 			if got != one.want {
 				t.Errorf("%s: it is compared with %q, want %q", name, got, one.want)

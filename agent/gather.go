@@ -91,18 +91,18 @@ func (j *job) gather(ctx context.Context) (verdict.Record, error) {
 		return verdict.Record{}, fmt.Errorf("cannot read the tickets of the list: %w", err)
 	}
 	done := maker.Report()
-	done.Notes = append(done.Notes, r.notes(feed)...)
+	done.Notes = append(done.Notes, r.notes(feed, done.Incomplete)...)
 	done.Notes = append(done.Notes, accepted.notes(j.a.files.accepted.current())...)
 	if f.Report, err = done.Facts(reportFacts); err != nil {
 		return verdict.Record{}, err
 	}
-	f.Tell = j.a.config.Report.When == WhenAlways || f.Report.News() || feed.Lost+feed.Damaged > 0
+	f.Tell = j.a.config.Report.When == WhenAlways || f.Report.News() || feed.Lost+feed.Damaged+len(r.list.Bad) > 0 || r.cut != ""
 	facts, err := plain.JSON(f)
 	return verdict.Record{State: client.StateGathered, Facts: facts, Summary: f.Report.Title()}, err
 }
 
-// notes are what a report says at its head about its lists.
-func (r *reporter) notes(feed *Feed) (notes []string) {
+// notes are what a report says at its head about its lists, and of how many assets the scan could not try all.
+func (r *reporter) notes(feed *Feed, incomplete int) (notes []string) {
 	if bad := len(r.list.Bad) + r.list.MoreBad; bad > 0 {
 		first := r.list.Bad[0]
 		notes = append(notes, fmt.Sprintf("%s: line %d, %q %s.",
@@ -124,6 +124,9 @@ func (r *reporter) notes(feed *Feed) (notes []string) {
 	}
 	if feed.Damaged > 0 {
 		notes = append(notes, fmt.Sprintf("Redis lost a part of the tickets of %s: they count as not scanned until the tickets are reopened.", plain.Count(feed.Damaged, "asset", "assets")))
+	}
+	if incomplete > 0 {
+		notes = append(notes, fmt.Sprintf("The scanner could not try all on %s: what it did not find there is not called fixed.", plain.Count(incomplete, "asset", "assets")))
 	}
 	if n := len(feed.Untold); n > 0 {
 		notes = append(notes, fmt.Sprintf("%s at high risk in an earlier task whose report nobody got, and could not be scanned since: %s.",

@@ -30,6 +30,9 @@ func (j *job) intel(ctx context.Context) (verdict.Record, error) {
 		return verdict.Record{}, err
 	}
 	k := j.a.files.intel.current()
+	if err := k.check(j.a.config.Step.Intel, time.Now()); err != nil {
+		return verdict.Record{}, err
+	}
 	f := verdict.IntelFacts{KEVIDs: []string{}, Old: k.old, Unchecked: &e.Unlisted}
 	if k.kev != nil {
 		f.KEVDate = k.kev.Date().Format(time.DateOnly)

@@ -131,7 +131,7 @@ func (j *job) command(ctx context.Context, c *command, okExit []int, limit int64
 		okExit = []int{0}
 	}
 	in := invocation{
-		argv: argv, stdin: ticket, okExit: okExit, limit: limit, consume: consume,
+		argv: argv, stdin: ticket, okExit: okExit, limit: limit, consume: consume, claim: j.lease.Context(),
 		env:    lease.Environment(j.a.options.Socket, j.claim, j.ticket),
 		stderr: func(line string) { j.log.Info(line, "program", argv[0]) },
 	}

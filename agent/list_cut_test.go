@@ -94,3 +94,25 @@ func TestNothingIsLostBehindTheEndOfAList(t *testing.T) {
 		t.Errorf("intelligence is needed: %v, %v", needed, err)
 	}
 }
+
+// TestWhatLooksAtFindingsIsNotDecidedOverCVEsThatNobodyAskedFor: any of the listed findings may be one of those.
+func TestWhatLooksAtFindingsIsNotDecidedOverCVEsThatNobodyAskedFor(t *testing.T) {
+	t.Parallel()
+	for condition, decided := range map[string]bool{
+		"any(findings, .kev)":                                       false,
+		"any(findings, .severity == 'high' and .epss > 0.5)":        false,
+		"count(findings, .kev) >= 1":                                false,
+		"none(findings, .kev)":                                      false,
+		"any(findings, .severity == 'critical' and .kev)":           true, // there is none
+		"any(findings, .severity == 'high') || any(findings, .kev)": true,
+		"any(findings, .severity == 'high')":                        true,
+	} {
+		j := jobOn(t, fmt.Sprintf("[step.assess]\nhigh_risk = %q\n", condition), findings.Finding{ID: "CVE-2024-0001", Severity: "high", CVSS: 7.5})
+		for unchecked, want := range map[string]bool{`{"unchecked": 1}`: decided, `{"unchecked": 0}`: true} {
+			j.ticket.Steps[client.StepIntel] = client.Step{State: client.StateVulnCheckDone, Facts: []byte(unchecked)}
+			if _, err := j.assess(t.Context()); (err == nil) != want || err != nil && !strings.Contains(err.Error(), "1 CVEs could not be asked for") {
+				t.Errorf("%s, with %s: %v", condition, unchecked, err)
+			}
+		}
+	}
+}

@@ -9,18 +9,20 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/picketd/picket/agent/findings"
 	"github.com/picketd/picket/agent/supervise"
 	"github.com/picketd/picket/agent/verdict"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // quietFor is how long a report without an end of its own must not have been written to, to be taken for whole.
 const quietFor = 10 * time.Second
 
-// readFile reads a report that something else has written. It must be whole, of this ticket's time, and of this asset. A report
-// that names no asset is told so in its notes.
+// readFile reads a report that something else has written. It must be whole, of this run of the ticket, and of this asset. A
+// report that names no asset is told so in its notes.
 func (j *job) readFile(ctx context.Context, limit int64, consume func(io.Reader) error, report *findings.Report) error {
 	path, err := j.a.plan.file.fill(j.values())
 	if err != nil {
@@ -39,7 +41,7 @@ func (j *job) readFile(ctx context.Context, limit int64, consume func(io.Reader)
 		err = isWhole(ctx, f, before, *report)
 	}
 	if err == nil {
-		err = j.belongs(before.ModTime(), *report)
+		err = j.belongs(ctx, before.ModTime(), *report)
 	}
 	if err != nil {
 		return fmt.Errorf("the report %s cannot be used: %w", path, err)
@@ -70,15 +72,22 @@ func isWhole(ctx context.Context, f *os.File, before os.FileInfo, r findings.Rep
 	return err
 }
 
-// belongs says whether a report is of this asset, and not older than its ticket or max_age.
-func (j *job) belongs(written time.Time, r findings.Report) error {
+// belongs says whether a report is of this asset, and not older than this run of its ticket, or max_age.
+func (j *job) belongs(ctx context.Context, written time.Time, r findings.Report) error {
 	made := written
 	if !r.Made.IsZero() {
 		made = r.Made
 	}
-	oldest, than := j.here(j.ticket.CreatedAt).Truncate(time.Second), "its ticket: set max_age if that is right"
-	if age := j.a.config.Step.Vuln.MaxAge; age > 0 {
-		oldest, than = time.Now().Add(-time.Duration(age)), "max_age"
+	oldest, than := time.Now().Add(-time.Duration(j.a.config.Step.Vuln.MaxAge)), "max_age"
+	if j.a.config.Step.Vuln.MaxAge == 0 {
+		begun, err := j.begun(ctx)
+		if err != nil {
+			return fmt.Errorf("%w: set max_age if its time does not matter", err)
+		}
+		oldest, than = j.here(begun).Truncate(time.Second), "its ticket: set max_age if that is right"
+		if j.ticket.Run > 1 {
+			than = fmt.Sprintf("run %d of %s", j.ticket.Run, than)
+		}
 	}
 	if made.Before(oldest) {
 		return fmt.Errorf("it is of %s, and older than %s", made.UTC().Format(verdict.TimeForm), than)
@@ -87,4 +96,25 @@ func (j *job) belongs(written time.Time, r findings.Report) error {
 		return fmt.Errorf("it is of another asset: it says %s", verdict.BriefList(foreign, 3))
 	}
 	return nil
+}
+
+// begun is when this run of the ticket began: a ticket that is reopened keeps the time of its making.
+func (j *job) begun(ctx context.Context) (time.Time, error) {
+	if j.ticket.Run <= 1 {
+		return j.ticket.CreatedAt, nil
+	}
+	var h client.History
+	err := j.follow(ctx, func(ctx context.Context) (err error) {
+		h, err = j.a.client.History(ctx, j.ticket.Asset, j.ticket.Task)
+		return err
+	})
+	if err != nil {
+		return time.Time{}, fmt.Errorf("cannot tell when the ticket was reopened: %w", err)
+	}
+	for _, e := range slices.Backward(h.Events) {
+		if e.Event == "reopened" {
+			return e.At, nil
+		}
+	}
+	return time.Time{}, errors.New("cannot tell when the ticket was reopened: its history does not say")
 }

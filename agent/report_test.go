@@ -5,12 +5,17 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/picketd/picket/agent/strict"
+	"github.com/picketd/picket/sockapi/client"
 )
 
 // TestAReportInAFileIsWholeRecentAndOfTheAsset: nobody saw the scanner end.
@@ -77,6 +82,65 @@ func TestAReportInAFileIsWholeRecentAndOfTheAsset(t *testing.T) {
 			}
 			if strings.HasSuffix(name, "of nobody") && !strings.Contains(got.Summary, "does not say which asset") {
 				t.Errorf("it says %q", got.Summary)
+			}
+		})
+	}
+}
+
+// TestAReportInAFileIsOfTheRunOfAReopenedTicket: what was written before it was reopened is what made somebody reopen it.
+func TestAReportInAFileIsOfTheRunOfAReopenedTicket(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	reopened := func(ago ...time.Duration) (all []client.Event) {
+		for _, one := range ago {
+			all = append(all, client.Event{Event: "reopened", At: now.Add(-one)}, client.Event{Event: "claimed", At: now.Add(-one / 2)})
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		run     int64
+		age     time.Duration // of the file; the ticket is of an hour ago
+		maxAge  time.Duration
+		history []client.Event // nil: the daemon refuses it
+		says    string         // empty: it is used
+	}{
+		"from before":           {2, 30 * time.Minute, 0, reopened(10 * time.Minute), "older than run 2 of its ticket: set max_age if that is right"},
+		"from after":            {2, 5 * time.Minute, 0, reopened(10 * time.Minute), ""},
+		"from between two":      {3, 5 * time.Minute, 0, reopened(10*time.Minute, 2*time.Minute), "older than run 3 of its ticket"},
+		"allowed":               {2, 30 * time.Minute, 2 * time.Hour, nil, ""},
+		"of a first run":        {1, 30 * time.Minute, 0, nil, ""},
+		"nobody can say":        {2, 5 * time.Minute, 0, nil, "cannot tell when the ticket was reopened"},
+		"the history is silent": {2, 5 * time.Minute, 0, []client.Event{{Event: "claimed", At: now}}, "its history does not say: set max_age"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "web-01")
+			if err := os.WriteFile(path, []byte(`{"findings": []}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(path, time.Time{}, now.Add(-c.age)); err != nil {
+				t.Fatal(err)
+			}
+			config, err := load(t, fmt.Sprintf("[step.vuln]\nfile = \"%s/{{.Asset}}\"\nparse = \"findings\"\n", filepath.Dir(path)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			config.Step.Vuln.MaxAge = strict.Duration(c.maxAge)
+			j := jobOn(t, "")
+			j.a.config, j.ticket.CreatedAt, j.ticket.Run = config, now.Add(-time.Hour), c.run
+			j.a.plan, _ = config.compile(nil)
+			j.a.client = clientOf(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if c.history == nil || r.URL.Path != "/v1/tickets/web-01/w48/history" {
+					w.Header().Set("Content-Type", "application/problem+json")
+					w.WriteHeader(http.StatusConflict)
+					_ = json.NewEncoder(w).Encode(client.Problem{Status: http.StatusConflict, Code: client.TicketDamaged})
+					return
+				}
+				_ = json.NewEncoder(w).Encode(client.History{Events: c.history})
+			}))
+			_, err = j.vuln(t.Context())
+			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+				t.Errorf("it says %v, want %q", err, c.says)
 			}
 		})
 	}

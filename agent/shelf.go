@@ -27,8 +27,13 @@ type shelf[T any] struct {
 
 	mu   sync.Mutex // guards what follows
 	read T
-	seen string // the files that it was read from, or that could not be read since
+	seen string    // the files that it was read from
+	bad  string    // those that could not be read since
+	last time.Time // when they could not
 }
+
+// tryAgain is how long files that could not be read are left alone, unless they change: a right that was missing may be there then.
+const tryAgain = 10 * time.Second
 
 // newShelf reads the files for the first time.
 func newShelf[T any](what string, open func() (T, error), log *slog.Logger, paths ...string) (*shelf[T], error) {
@@ -40,20 +45,23 @@ func newShelf[T any](what string, open func() (T, error), log *slog.Logger, path
 }
 
 // current returns what the files say. When one has changed, they are read again; while that cannot be done, what was read before is
-// kept, which was whole.
+// kept, which was whole, and it is tried again.
 func (s *shelf[T]) current() T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.look()
-	if now == s.seen {
+	if now == s.seen || now == s.bad && time.Since(s.last) < tryAgain {
 		return s.read
 	}
-	s.seen = now
-	if read, err := s.open(); err != nil {
-		s.log.Warn("cannot read "+s.what+" that has changed: the one before is used", "error", err)
-	} else {
-		s.read = read
+	read, err := s.open()
+	if err == nil {
+		s.read, s.seen, s.bad = read, now, ""
+		return read
 	}
+	if now != s.bad {
+		s.log.Warn("cannot read "+s.what+" that has changed: the one before is used", "error", err)
+	}
+	s.bad, s.last = now, time.Now()
 	return s.read
 }
 
@@ -63,6 +71,8 @@ func (s *shelf[T]) look() string {
 	for _, path := range s.paths {
 		if info, err := os.Stat(path); err == nil {
 			text += fmt.Sprintln(path, info.Size(), info.ModTime().UnixNano())
+		} else {
+			text += fmt.Sprintln(path, err)
 		}
 	}
 	return text
@@ -133,13 +143,28 @@ func openCatalogues(c IntelConfig, now time.Time, log *slog.Logger) (catalogues,
 }
 
 func (k *catalogues) age(key, path string, date time.Time, c IntelConfig, now time.Time, log *slog.Logger) error {
-	age := now.Sub(date)
-	if c.MaxAge > 0 && age > time.Duration(c.MaxAge) {
-		return fmt.Errorf("%s is of %s, which is older than max_age (%s): fetch a newer one", path, date.Format(time.DateOnly), c.MaxAge)
-	}
-	if age > oldCatalogue {
+	err := tooOld(path, date, c, now)
+	if err == nil && now.Sub(date) > oldCatalogue {
 		k.old = append(k.old, key)
 		log.Warn("a catalogue of threat intelligence is old", "key", key, "file", path, "date", date.Format(time.DateOnly))
+	}
+	return err
+}
+
+// check refuses what has become older than max_age since it was read.
+func (k catalogues) check(c IntelConfig, now time.Time) (err error) {
+	if k.kev != nil {
+		err = tooOld(c.KEV, k.kev.Date(), c, now)
+	}
+	if err == nil && k.epss != nil {
+		err = tooOld(c.EPSS, k.epss.Date(), c, now)
+	}
+	return err
+}
+
+func tooOld(path string, date time.Time, c IntelConfig, now time.Time) error {
+	if c.MaxAge > 0 && now.Sub(date) > time.Duration(c.MaxAge) {
+		return fmt.Errorf("%s is of %s, which is older than max_age (%s): fetch a newer one", path, date.Format(time.DateOnly), c.MaxAge)
 	}
 	return nil
 }

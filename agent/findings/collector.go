@@ -236,3 +236,9 @@ func (c *collector) note(line string) {
 		c.report.Notes = append(c.report.Notes, line)
 	}
 }
+
+// untried keeps a line that says that not all was tried.
+func (c *collector) untried(line string) {
+	c.report.Incomplete = true
+	c.note(line)
+}

@@ -21,7 +21,7 @@ func (s nmapScript) add(at Finding, into *collector) error {
 	failed := strings.HasPrefix(strings.TrimSpace(s.Output), "ERROR")
 	if s.ID != "vulners" && s.ID != "vulners_enterprise" {
 		if failed {
-			into.note(fmt.Sprintf("nmap's script %s failed at %s", s.ID, at.Location))
+			into.untried(fmt.Sprintf("nmap's script %s failed at %s", s.ID, at.Location))
 		}
 		if strings.HasPrefix(s.ID, "vulscan") && s.Output != "" {
 			into.note("what nmap's script vulscan guesses from names of products is not counted")

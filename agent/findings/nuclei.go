@@ -62,7 +62,7 @@ func (run *nucleiRun) end() error {
 	case !run.tried:
 		return errors.New(said + ": nothing was scanned")
 	}
-	run.into.note(said)
+	run.into.untried(said)
 	return nil
 }
 

@@ -21,6 +21,8 @@ type Report struct {
 	Ended    bool       // the output itself shows that it is whole; of one that does not, the scanner's own end must tell
 	Notes    []string   // what the scanner says that its findings leave open, each a line
 
+	Incomplete bool // the scanner says that it could not try all: what it did not find may be there
+
 	further []string // CVEs of findings that have more names than are kept
 }
 
@@ -101,21 +103,27 @@ func (f Finding) CVEs() []string {
 	return all
 }
 
-// Sort puts the most severe first: by severity, then those known to be exploited, then by CVSS and EPSS, and what is equal
-// in all of these by id, package, location and title.
+// Sort puts the most severe first: in the order of Graver, and what is equal in that by id, package, location and title.
 func Sort(list []Finding) {
 	slices.SortStableFunc(list, func(a, b Finding) int {
 		return cmp.Or(
-			cmp.Compare(rank(b.Severity), rank(a.Severity)),
-			cmp.Compare(bit(b.KEV), bit(a.KEV)),
-			cmp.Compare(b.CVSS, a.CVSS),
-			cmp.Compare(b.EPSS, a.EPSS),
+			Graver(a, b),
 			cmp.Compare(a.ID, b.ID),
 			cmp.Compare(a.Package, b.Package),
 			cmp.Compare(a.Location, b.Location),
 			cmp.Compare(a.Title, b.Title),
 		)
 	})
+}
+
+// Graver is negative when a is the graver of two: by severity, then as known to be exploited, then by CVSS and EPSS.
+func Graver(a, b Finding) int {
+	return cmp.Or(
+		cmp.Compare(rank(b.Severity), rank(a.Severity)),
+		cmp.Compare(bit(b.KEV), bit(a.KEV)),
+		cmp.Compare(b.CVSS, a.CVSS),
+		cmp.Compare(b.EPSS, a.EPSS),
+	)
 }
 
 func bit(b bool) int {

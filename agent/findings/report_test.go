@@ -134,6 +134,27 @@ func TestReportNotes(t *testing.T) {
 	}
 }
 
+// TestAScanThatDidNotTryAllSaysSo: what it does not find may be there.
+func TestAScanThatDidNotTryAllSaysSo(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		format, in string
+		want       bool
+	}{
+		{"nuclei", `{"template-id":"a","matcher-status":false,"error":"refused"}{"template-id":"b"}`, true},
+		{"nuclei", `{"template-id":"a","matcher-status":false}{"template-id":"b"}`, false},
+		{"nmap", nmapScripts(`<script id="ssl-heartbleed" output="ERROR: Script execution failed"/>`), true},
+		{"nmap", nmapScripts(`<script id="vulscan" output="VulDB: [1] x"/>`), false},
+		{"sarif", sarifLog("", `"results":[{"ruleId":"a"}],"invocations":[{"toolExecutionNotifications":[{"level":"error","message":{"text":"cannot read x"}}]}]`), true},
+		{"sarif", sarifLog("", `"results":[{"kind":"review"}]`), false},
+		{"trivy", `{"SchemaVersion":2,"Metadata":{"OS":{"Family":"alpine","Name":"3.9.4","EOSL":true}}}`, false},
+	} {
+		if got := read(t, tt.format, tt.in).Incomplete; got != tt.want {
+			t.Errorf("%s: incomplete is %v", tt.in, got)
+		}
+	}
+}
+
 // endless is an output that never ends, of which the context is done after a while.
 type endless struct {
 	head, each string

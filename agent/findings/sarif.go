@@ -175,7 +175,7 @@ func (run *sarifRun) whole() error {
 	switch {
 	case len(run.results) > 0:
 		if run.failure != "" {
-			run.into.note("it says that something went wrong: " + run.failure)
+			run.into.untried("it says that something went wrong: " + run.failure)
 		}
 		return nil
 	case run.unsuccessful:

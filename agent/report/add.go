@@ -6,7 +6,10 @@ package report
 import (
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/picketd/picket/agent/findings"
+	"github.com/picketd/picket/agent/verdict"
 	"github.com/picketd/picket/sockapi/client"
 )
 
@@ -37,7 +40,7 @@ type Row struct {
 // Add takes an asset, each once and in any order. Errors are those of the rows that it leads to.
 func (m *Maker) Add(a Asset) error {
 	r := &m.r
-	now, base := standingOf(a.Now), standingOf(a.Base)
+	now, base := standingOf(a.Now), baseOf(a)
 	if a.Untold != nil && !base.isHigh() {
 		r.NewlyHigh.add(a.Name)
 		if err := r.row(Row{Section: SectionNewlyHigh, Asset: a.Name}); err != nil {
@@ -63,6 +66,9 @@ func (m *Maker) Add(a Asset) error {
 		return errors.Join(err, r.unknown(a.Name, base))
 	}
 	r.Scanned++
+	if now.incomplete {
+		r.Incomplete++
+	}
 	return errors.Join(err, r.compare(a, now, base))
 }
 
@@ -120,19 +126,21 @@ func (r *Report) asset(a Asset, now, base standing) (err error) {
 		if !base.isHigh() {
 			list(&r.NewlyHigh, SectionNewlyHigh)
 		}
-	} else if base.isHigh() && now.high != nil {
+	} else if base.isHigh() && now.high != nil && !now.incomplete {
 		list(&r.NoLongerHigh, SectionNoLongerHigh)
 	}
 	return err
 }
 
-// compare takes the findings of an asset that was scanned to its end.
+// compare takes the findings of an asset that was scanned. What is missing is fixed only where all was tried, and is listed.
 func (r *Report) compare(a Asset, now, base standing) (err error) {
 	c := &r.Counts
 	c.Findings += now.count
 	c.Unknown += now.left
 	_, had := ticketOf(a.Base).Steps[client.StepVuln]
-	unsure := base.left > 0 || had && !base.scanned // what is not among the base's may have been there
+	unsure := func(f findings.Finding) bool { // whether what is not among the base's may have been there
+		return had && !base.scanned || slices.ContainsFunc(base.lists, func(e verdict.Evidence) bool { return e.MayHide(f) })
+	}
 	seen := Standing{Asset: a.Name, HighRisk: now.isHigh(), Open: now.count}
 	add := func(section string, to *Section[Finding], f Finding) {
 		if to != nil {
@@ -161,7 +169,7 @@ func (r *Report) compare(a Asset, now, base standing) (err error) {
 				r.Graver++
 			}
 			add(SectionChanged, &r.Changed, f)
-		case unsure:
+		case unsure(found):
 			c.Unknown++
 			add(SectionUnknown, nil, f)
 		default:
@@ -180,7 +188,7 @@ func (r *Report) compare(a Asset, now, base standing) (err error) {
 	for k, isThere := range taken(pairs, len(base.list)) {
 		switch f := newFinding(a.Name, base.list[k]); {
 		case isThere:
-		case now.left > 0:
+		case now.left > 0 || now.incomplete:
 			c.Unknown++
 			add(SectionUnknown, nil, f)
 		default:

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,6 +61,14 @@ func cut(t *client.Ticket, omitted int) *client.Ticket {
 	return t
 }
 
+// lacking tells how grave those are that the list of a ticket had no room for.
+func lacking(t *client.Ticket, figures string) *client.Ticket {
+	step := t.Steps[client.StepVuln]
+	step.Facts = []byte(strings.Replace(string(step.Facts), "{", `{"omitted_figures": `+figures+`, `, 1))
+	t.Steps[client.StepVuln] = step
+	return t
+}
+
 func cve(n int, severity string) findings.Finding {
 	score := map[string]float64{"critical": 9.8, "high": 7.5, "medium": 5, "low": 2}[severity]
 	return findings.Finding{ID: fmt.Sprintf("CVE-2024-%04d", n), Severity: severity, CVSS: score, Title: "a hole", Package: "openssl 3.0.1", FixedIn: "3.0.2", URL: "https://example.com/"}
@@ -89,12 +98,17 @@ func TestCounts(t *testing.T) {
 	high, low := cve(1, "critical"), cve(2, "low")
 	worse := low
 	worse.Severity, worse.CVSS = "high", 7.5
+	exploited := cve(5, "critical")
+	exploited.KEV = true
 	unreadable := scanned("a", "w1", false, low)
 	unreadable.Steps[client.StepVuln] = client.Step{State: client.StateVulnCheckDone, Facts: json.RawMessage(`{"findings": 1}`)}
 	running := scanned("a", "w2", false)
 	running.State = client.StateVulnCheckDone
 	untold := scanned("a", "w2", true, high)
 	untold.State, untold.Notification = client.StateFailed, &client.Notification{}
+	found, refused := scanned("a", "w2", true, high), scanned("a", "w2", true, high)
+	found.State, refused.State = client.StateHighRiskFound, client.StateHighRiskFound
+	refused.Failure = &client.Failure{Step: client.CallNotify, Error: "there is no such channel"}
 	was := func(t *client.Ticket) Asset { return Asset{Name: "a", Last: t, Base: t} }
 	with := func(a Asset, now *client.Ticket) Asset {
 		a.Now = now
@@ -170,6 +184,21 @@ func TestCounts(t *testing.T) {
 			Counts{Assets: 1, Online: 1, Findings: 2, Unknown: 1},
 			map[string]int{SectionOpen: 1, SectionUnknown: 1},
 		},
+		"after a list that was cut what is graver than all that is missing is new": {
+			with(was(lacking(cut(scanned("a", "w1", true, high), 3), `{"count": 3, "medium": 1, "low": 2, "top_cvss": 5}`)), scanned("a", "w2", true, high, cve(3, "high"), cve(4, "medium"), low)),
+			Counts{Assets: 1, Online: 1, HighRisk: 1, Findings: 4, New: 1, Unknown: 2},
+			map[string]int{SectionOpen: 1, SectionNew: 1, SectionUnknown: 2},
+		},
+		"after a list that was cut what is exploited now is new": {
+			with(was(lacking(cut(scanned("a", "w1", false), 3), `{"count": 3, "critical": 3, "top_cvss": 9.9}`)), scanned("a", "w2", true, exploited, high)),
+			Counts{Assets: 1, Online: 1, HighRisk: 1, Findings: 2, New: 1, Unknown: 1},
+			map[string]int{SectionNewlyHigh: 1, SectionNew: 1, SectionUnknown: 1},
+		},
+		"after a list of which too little is known nothing is new": {
+			with(was(lacking(cut(scanned("a", "w1", false), 3), `{"count": 2, "low": 2}`)), scanned("a", "w2", false, cve(3, "high"))),
+			Counts{Assets: 1, Online: 1, Findings: 1, Unknown: 1},
+			map[string]int{SectionUnknown: 1},
+		},
 		"after what cannot be read nothing is new": {
 			with(was(unreadable), scanned("a", "w2", false, low)),
 			Counts{Assets: 1, Online: 1, Findings: 1, Unknown: 1},
@@ -179,6 +208,16 @@ func TestCounts(t *testing.T) {
 			with(was(scanned("a", "w1", false, low)), unreadable),
 			Counts{Assets: 1, Online: 1, Failed: 1, Unknown: 1},
 			map[string]int{SectionFailed: 1, SectionUnknown: 1},
+		},
+		"nobody could be told, for the notification is refused": {
+			Asset{Name: "a", Now: refused},
+			Counts{Assets: 1, Online: 1, HighRisk: 1, Failed: 1, Findings: 1, New: 1},
+			map[string]int{SectionFailed: 1, SectionNewlyHigh: 1, SectionNew: 1},
+		},
+		"somebody is about to be told": {
+			Asset{Name: "a", Now: found},
+			Counts{Assets: 1, Online: 1, HighRisk: 1, Findings: 1, New: 1},
+			map[string]int{SectionNewlyHigh: 1, SectionNew: 1},
 		},
 		"nobody could be told": {
 			Asset{Name: "a", Now: untold},

@@ -8,7 +8,8 @@
 //
 //	online         its step online says so
 //	offline        its step online says so, and nothing failed
-//	failed         its ticket is FAILED, or a failure is recorded and nothing was decided; with the step and its error
+//	failed         its ticket is FAILED, or a failure is recorded and nothing was decided, or nobody could be told; with the step
+//	               and its error
 //	not scanned    it has no ticket, or was not settled when the report was made, or is in the list no more
 //	unreached      it is offline; newly, if it was not in the report before
 //	high risk      it was assessed as such: true, false, or not known
@@ -17,11 +18,13 @@
 //
 //	now        base       it is
 //	listed     listed     open; changed where id, severity, score, package, place, fix version or exploitation differ
-//	listed     –          new; unknown where the base's list was cut
-//	–          listed     fixed; unknown where the asset was not scanned now, or its list was cut
+//	listed     –          new; unknown where the base's list was cut, and something as grave may be missing there
+//	–          listed     fixed; unknown where the asset was not scanned now, its list was cut, or its scanner could not try all
 //	accepted   –          accepted, whatever the base has
 //
 // The base is an earlier ticket that was scanned to its end. What could not be scanned is never fixed. Without a base all is new.
+// A scan says itself that it could not try all (the fact incomplete). What it did not find then stays in the base as an earlier ticket
+// has it, and an asset that was at high risk is not called so no longer.
 //
 // # What makes two findings one
 //

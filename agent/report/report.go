@@ -58,12 +58,13 @@ type Counts struct {
 // Asset is a member of the list. Its tickets are whole, with facts, and nil where there is none.
 type Asset struct {
 	Name      string
-	Now       *client.Ticket // under the report's task
-	Last      *client.Ticket // under that of the report before
-	Base      *client.Ticket // what it is compared with: Last if that was scanned to its end, else the newest older one that was
-	Untold    *client.Ticket // one at high risk that is newer than Base, of which nobody was told; only where Now was not scanned
-	Unsettled bool           // it was not settled when the report was made
-	Gone      bool           // it was in the list of the report before, and is in none now; Now is not looked at
+	Now       *client.Ticket   // under the report's task
+	Last      *client.Ticket   // under that of the report before
+	Base      *client.Ticket   // what it is compared with: Last if that was scanned to its end, else the newest older one that was
+	Older     []*client.Ticket // where the scan of Base could not try all: those before it, the newest first, up to one that could
+	Untold    *client.Ticket   // one at high risk that is newer than Base, of which nobody was told; only where Now was not scanned
+	Unsettled bool             // it was not settled when the report was made
+	Gone      bool             // it was in the list of the report before, and is in none now; Now is not looked at
 }
 
 // Failure is an asset on which a step failed.
@@ -106,6 +107,7 @@ type Report struct {
 	BySeverity, NewBySeverity     map[string]int // of what is open and listed, and of what is new
 	Graver                        int            // of Changed, those that are more severe, exploited, or not accepted any more
 	Scanned                       int            // assets whose findings are known
+	Incomplete                    int            // of these, those whose scan could not try all
 
 	rows   []func(Row) error
 	groups groups

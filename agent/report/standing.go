@@ -21,9 +21,29 @@ type standing struct {
 	high            *bool  // nil: not known
 	scanned         bool   // the findings are known
 	list            []findings.Finding
-	marks           []*Acceptance // of list, each nil or why it is accepted
-	count           int           // all findings
-	left            int           // those that the list had no room for
+	marks           []*Acceptance      // of list, each nil or why it is accepted
+	count           int                // all findings
+	left            int                // those that the list had no room for
+	lists           []verdict.Evidence // what list was taken from
+	incomplete      bool               // the scan could not try all: what is not among them may be there
+}
+
+// baseOf is how it stood with an asset before. What a scan that could not try all did not find stands as the one before told of it.
+func baseOf(a Asset) standing {
+	base := standingOf(a.Base)
+	for _, t := range a.Older {
+		older := standingOf(t)
+		for k, again := range taken(match(a.Name, base.list, older.list), len(older.list)) {
+			if !again {
+				base.list, base.marks, base.count = append(base.list, older.list[k]), append(base.marks, older.marks[k]), base.count+1
+			}
+		}
+		base.lists = append(base.lists, older.lists...)
+		if older.isHigh() {
+			base.high = older.high
+		}
+	}
+	return base
 }
 
 // standingOf reads a ticket, which may be nil.
@@ -32,20 +52,19 @@ func standingOf(t *client.Ticket) (s standing) {
 		return s
 	}
 	s.high = t.HighRisk
+	failure := t.Failure
 	switch t.State {
-	case client.StateFinished, client.StateNotifying, client.StateNotified, client.StateHighRiskFound:
+	case client.StateFinished, client.StateNotifying, client.StateNotified:
+		s.settled, failure = true, nil
+	case client.StateHighRiskFound:
 		s.settled = true
 	case client.StateFailed:
 		s.settled = true
 		s.fail(client.CallNotify, verdict.WhyFailed(*t))
-		if t.Failure != nil {
-			s.fail(t.Failure.Step, t.Failure.Error)
-		}
-	default:
-		if t.Failure != nil {
-			s.settled = true
-			s.fail(t.Failure.Step, t.Failure.Error)
-		}
+	}
+	if failure != nil {
+		s.settled = true
+		s.fail(failure.Step, failure.Error)
 	}
 	switch t.Steps[client.StepOnline].State {
 	case client.StateAssetOnline:
@@ -62,6 +81,7 @@ func standingOf(t *client.Ticket) (s standing) {
 		return s
 	}
 	s.scanned, s.list, s.count, s.left = true, e.Findings, max(e.Count, len(e.Findings)), e.Left()
+	s.lists, s.incomplete = []verdict.Evidence{e}, verdict.IsIncomplete(*t)
 	s.marks = make([]*Acceptance, len(s.list))
 	accepted, _ := verdict.AcceptanceOf(*t)
 	for place, risk := range accepted {

@@ -167,18 +167,23 @@ func (c *Condition) Holds(e Evidence) (bool, error) {
 	if err != nil || e.unasked == 0 {
 		return holds, err
 	}
-	for _, worse := range []Evidence{e.with(true, e.EPSS), e.with(e.KEV, 1), e.with(true, 1)} {
+	for _, worse := range []Evidence{e.with(true, 0), e.with(false, 1), e.with(true, 1)} {
 		if other, err := c.decide(worse); err != nil || other != holds {
-			return false, fmt.Errorf("%w: %d CVEs of the least severe findings could not be asked for, and the condition looks at kev or epss: %s",
+			return false, fmt.Errorf("%w: %d CVEs could not be asked for, and the condition looks at kev or epss: %s",
 				ErrCut, e.unasked, adviceOn(e))
 		}
 	}
 	return holds, nil
 }
 
-// with is the evidence with other answers of intelligence.
+// with is the evidence if intelligence had said this, too, of all that was found.
 func (e Evidence) with(kev bool, epss float64) Evidence {
-	e.KEV, e.EPSS = kev, epss
+	e.KEV, e.EPSS = e.KEV || kev, max(e.EPSS, epss)
+	e.Findings = slices.Clone(e.Findings)
+	for i := range e.Findings {
+		f := &e.Findings[i]
+		f.KEV, f.EPSS = f.KEV || kev, max(f.EPSS, epss)
+	}
 	return e
 }
 

@@ -69,7 +69,7 @@ func Contradiction(out Record) error {
 	if err := json.Unmarshal(out.Facts, &f); err == nil && f.HighRisk == true {
 		return fmt.Errorf("its state is %s, and its facts say that the risk is high", out.State)
 	}
-	return toldError(out.Facts)
+	return ToldError(out.Facts)
 }
 
 // Decide evaluates the condition over the evidence, less what is accepted. skipped says why intelligence was not asked.

@@ -117,6 +117,22 @@ func (e *Evidence) take(facts IntelFacts) {
 // Left is how many findings are not among Findings, at most.
 func (e Evidence) Left() int { return e.left }
 
+// MayHide says whether a finding may be among those that are not listed. It is not when it is graver than the worst of them can be,
+// whatever its EPSS, which changes each day.
+func (e Evidence) MayHide(f findings.Finding) bool {
+	if e.left == 0 || e.lacks == nil || e.lacks.Count < e.left {
+		return e.left > 0
+	}
+	worst := findings.Finding{KEV: e.lacks.KEV, CVSS: e.lacks.TopCVSS, EPSS: 1}
+	for _, severity := range append(client.Severities(), "unknown") {
+		one := worst
+		if one.Severity = severity; *e.lacks.of(severity) > 0 && findings.Graver(one, worst) < 0 {
+			worst = one
+		}
+	}
+	return findings.Graver(f, worst) >= 0
+}
+
 // Brief names the worst findings.
 func (e Evidence) Brief() string {
 	if len(e.Findings) == 0 {

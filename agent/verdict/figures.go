@@ -86,8 +86,8 @@ type figureForm struct {
 	Omitted int      // in facts: omitted
 }
 
-// toldError is what a program's facts say under error: whoever failed has not looked, whatever else stands there.
-func toldError(facts json.RawMessage) error {
+// ToldError is what a program's facts say under error: whoever failed has not looked, whatever else stands there.
+func ToldError(facts json.RawMessage) error {
 	var said struct {
 		Error any `json:"error"`
 	}

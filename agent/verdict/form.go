@@ -29,7 +29,7 @@ type names struct {
 
 var (
 	findingNames = names{[]string{"id", "severity", "cvss", "title", "package", "location", "aliases", "epss", "kev", "fixed_in", "url", "vector"}, false}
-	factsNames   = names{[]string{"findings", "kev", "epss", "max_cvss", "kev_ids", "unchecked"}, false}
+	factsNames   = names{[]string{"findings", "kev", "epss", "max_cvss", "kev_ids", "unchecked", "incomplete"}, false}
 
 	findingsForm = form{"": {[]string{"findings"}, true}, ".findings[]": findingNames}
 	resultForm   = form{"": {[]string{"state", "facts", "summary"}, true}, ".facts": factsNames, ".facts.findings[]": findingNames}

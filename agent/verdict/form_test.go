@@ -78,3 +78,21 @@ func TestPicketsOwnForm(t *testing.T) {
 		}
 	}
 }
+
+// TestACommandMaySayThatItCouldNotTryAll, in its facts, and in no other word than true or false.
+func TestACommandMaySayThatItCouldNotTryAll(t *testing.T) {
+	t.Parallel()
+	for incomplete, want := range map[string]bool{"true": true, "false": false, "null": false} {
+		out, err := OwnVuln(Record{State: client.StateVulnCheckDone, Facts: []byte(`{"findings": [], "incomplete": ` + incomplete + `}`)}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticket := client.Ticket{Steps: map[string]client.Step{client.StepVuln: {Facts: out.Facts}}}
+		if got := IsIncomplete(ticket); got != want {
+			t.Errorf("%s: incomplete is %v in %s", incomplete, got, out.Facts)
+		}
+	}
+	if _, err := OwnVuln(Record{State: client.StateVulnCheckDone, Facts: []byte(`{"findings": [], "incomplete": "some"}`)}, nil); err == nil {
+		t.Error("a text is taken")
+	}
+}

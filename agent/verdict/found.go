@@ -54,7 +54,7 @@ func OwnVuln(out Record, notes []string) (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("its facts cannot be used: %w", err)
 	}
-	if err := toldError(out.Facts); err != nil {
+	if err := ToldError(out.Facts); err != nil {
 		return Record{}, err
 	}
 	report.Notes = append(report.Notes, notes...)
@@ -99,6 +99,7 @@ type VulnFacts struct {
 	OmittedIDs  []string           `json:"omitted_ids,omitempty"`     // the same, as an earlier version wrote them
 	Unlisted    int                `json:"unlisted,omitempty"`        // further CVEs, or findings that may name some: there was no room for them
 	Notes       []string           `json:"scanner_notes,omitempty"`   // what the scanner says that its findings leave open
+	Incomplete  bool               `json:"incomplete,omitempty"`      // the scanner says that it could not try all
 	Findings    []findings.Finding `json:"findings"`                  // the most severe first
 }
 
@@ -106,7 +107,7 @@ type VulnFacts struct {
 func FactsOf(r findings.Report) VulnFacts {
 	all := r.Findings
 	findings.Sort(all)
-	f := VulnFacts{Figures: figuresOf(all), Digest: digest(all), Notes: r.Notes}
+	f := VulnFacts{Figures: figuresOf(all), Digest: digest(all), Notes: r.Notes, Incomplete: r.Incomplete}
 	if f.Findings, f.Omitted = Fitting(all, maxListed); f.Omitted > 0 {
 		lacks := figuresOf(all[len(f.Findings):])
 		f.Lacks = &lacks
@@ -147,7 +148,7 @@ func completed(r findings.Report, facts json.RawMessage) (VulnFacts, error) {
 		return VulnFacts{}, errors.New("they are not an object")
 	}
 	said, err := readFigures(m)
-	if err != nil {
+	if err = cmp.Or(err, m.member("incomplete", &r.Incomplete, "true or false")); err != nil {
 		return VulnFacts{}, err
 	}
 	exploited(r.Findings, said.KEVIDs)
@@ -158,6 +159,14 @@ func completed(r findings.Report, facts json.RawMessage) (VulnFacts, error) {
 		f.Omitted, f.Unlisted, f.Lacks = f.Omitted+more, f.Unlisted+more, nil
 	}
 	return f, nil
+}
+
+// IsIncomplete says whether the scan of a ticket admits that it could not try all.
+func IsIncomplete(t client.Ticket) bool {
+	var said struct {
+		Incomplete bool `json:"incomplete"`
+	}
+	return json.Unmarshal(t.Steps[client.StepVuln].Facts, &said) == nil && said.Incomplete
 }
 
 // Summary is what is found, and what is left open.

@@ -119,7 +119,7 @@ func ReadIntelFacts(facts json.RawMessage) (f IntelFacts, err error) {
 	f.KEV, f.KEVIDs, f.EPSS, f.Omitted, f.said = said.KEV, said.KEVIDs, said.EPSS, said.Omitted, said.Figures
 	const texts = "a list of texts"
 	err = cmp.Or(
-		err, toldError(facts), m.member("kev_date", &f.KEVDate, "text"), m.member("epss_id", &f.EPSSID, "text"), m.member("epss_date", &f.EPSSDate, "text"),
+		err, ToldError(facts), m.member("kev_date", &f.KEVDate, "text"), m.member("epss_id", &f.EPSSID, "text"), m.member("epss_date", &f.EPSSDate, "text"),
 		m.member("old", &f.Old, texts), m.member("unchecked", &f.Unchecked, "a whole number"),
 		m.member("omitted_figures", &f.Lacks, "an object"),
 	)

@@ -134,7 +134,7 @@ func (f AssessFacts) explain(say func(string, ...any), worst []findings.Finding)
 		}
 	}
 	if f.Intel.Unchecked > 0 {
-		say("%d CVEs of the least severe findings could not be asked for.", f.Intel.Unchecked)
+		say("%d CVEs could not be asked for.", f.Intel.Unchecked)
 	}
 	f.Accepted.explain(say)
 	for _, one := range worst {

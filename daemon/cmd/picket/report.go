@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ import (
 func reportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "report", Usage: "show what a night over a list has changed: new, fixed, newly at high risk, failed, not reachable", ArgsUsage: "NAME [TASK]",
-		Description: "Without TASK the newest report of that name. --csv and --json have every row, the others the most severe of each section.",
+		Description: "Without TASK the newest report of that name; when a newer one is not made, standard error says so. --csv and --json have every row, the others the most severe of each section.",
 		Flags: clientFlags(
 			&cli.StringFlag{Name: "since", Usage: "compare with the report of this `TASK` instead of the one before"},
 			&cli.BoolFlag{Name: "json", Usage: "print one JSON object"},
@@ -55,6 +56,12 @@ func reportShow(c *cli.Context) error {
 	}
 	w := c.App.Writer
 	form := strings.Join(forms, "")
+	if r.newer != "" {
+		fmt.Fprintln(c.App.ErrWriter, clean(r.newer))
+		if form != "" {
+			r.notes = append(r.notes, r.newer)
+		}
+	}
 	switch form {
 	case "json":
 		rows := report.NewJSON()
@@ -96,7 +103,8 @@ type reportReader struct {
 	until   time.Time           // when it was gathered
 	earlier []agent.ReportFacts // the newest first
 	changed string              // a report that it is compared with instead of the one before
-	untold  string              // why people have not got it; empty: they have, or there was nothing to tell
+	newer   string              // that a newer one is not made, and why; empty: there is none
+	notes   []string            // what stands at its head before what it says there itself
 }
 
 // directly makes a call once: somebody waits, and can ask again.
@@ -118,6 +126,9 @@ func (r *reportReader) find(ctx context.Context, since string) error {
 	if i < 0 && r.task != "" {
 		return exitf(exitFailed, "there is no report %s of task %s; there are those of %s", r.name, r.task, firstOf(tickets, func(t client.Ticket) string { return t.Task }))
 	}
+	if i > 0 && r.task == "" {
+		r.newer = fmt.Sprintf("A newer report, of task %s, is not made: %s.", tickets[0].Task, cmp.Or(verdict.LastWord(tickets[0]), "it is "+tickets[0].State))
+	}
 	i = max(i, 0)
 	t, err := r.cl.Ticket(ctx, tickets[i].Asset, tickets[i].Task)
 	if err != nil {
@@ -129,7 +140,10 @@ func (r *reportReader) find(ctx context.Context, since string) error {
 	if r.facts, err = agent.ReadReport(t); err != nil {
 		return err
 	}
-	r.task, r.until, r.untold = t.Task, t.Steps[client.StepGather].At, untold(t)
+	r.task, r.until = t.Task, t.Steps[client.StepGather].At
+	if why := untold(t); why != "" {
+		r.notes = append(r.notes, why)
+	}
 	r.earlier, err = agent.EarlierReports(ctx, r.cl, directly, r.name, r.task, r.facts.Report.At)
 	if err != nil || since == "" {
 		return err
@@ -212,10 +226,7 @@ func firstOf[T any](all []T, name func(T) string) string {
 // read makes the report anew from the tickets of its assets. Each of rows gets every row.
 func (r *reportReader) read(ctx context.Context, rows ...func(report.Row) error) (*report.Report, error) {
 	told := r.facts.Report
-	h := report.Header{List: r.name, Task: r.task, Previous: r.changed, At: told.At, Notes: told.Notes}
-	if r.untold != "" {
-		h.Notes = slices.Concat([]string{r.untold}, h.Notes)
-	}
+	h := report.Header{List: r.name, Task: r.task, Previous: r.changed, At: told.At, Notes: slices.Concat(r.notes, told.Notes)}
 	if told.Previous != nil && r.changed == "" {
 		h.Previous = *told.Previous
 	}

@@ -63,16 +63,19 @@ func TestAReportOfTwoLists(t *testing.T) {
 	}
 }
 
-// TestAReportTellsOfLinesThatAreNoAssets: nobody scans what they were meant for.
+// TestAReportTellsOfLinesThatAreNoAssets: nobody scans what they were meant for, also when nothing else is to be told.
 func TestAReportTellsOfLinesThatAreNoAssets(t *testing.T) {
 	t.Parallel()
 	hook := startWebhook(t)
 	h := startHosts(t, hook.channel(), "scan-01")[0]
 	s := newScanners(t, saysOnline, findsRisk)
-	s.configure(t, "")
-	s.start(t, h, "--assets", writeList(t, s, "list", "web-01", "list:nightly"), "--task", "n1", "--report", "nightly").wait(t, exitFailed)
-	if got := strings.Join(reported(t, hook, "n1").Notes, " "); !strings.Contains(got, "1 line of a list can be no asset, and was not scanned: line 2, \"list:nightly\" ") {
-		t.Errorf("it says %q", got)
+	s.configure(t, "[report]\nwhen = \"changes\"\n")
+	list := writeList(t, s, "list", "web-01", "list:nightly")
+	for _, task := range []string{"n1", "n2"} {
+		s.start(t, h, "--assets", list, "--task", task, "--report", "nightly").wait(t, exitFailed)
+		if got := strings.Join(reported(t, hook, task).Notes, " "); !strings.Contains(got, "1 line of a list can be no asset, and was not scanned: line 2, \"list:nightly\" ") {
+			t.Errorf("%s says %q", task, got)
+		}
 	}
 }
 
