@@ -65,7 +65,7 @@ func deliver(t *testing.T, e *Engine, id store.TicketID, channel string, s outbo
 func notified(t *testing.T, e *Engine, c *Claim, channels ...string) string {
 	t.Helper()
 	advance(t, e, c, store.HighRiskFound)
-	r, err := e.Notify(t.Context(), c.ID, agent, delivery.Request{Title: "x", Severity: "critical", Channels: channels})
+	r, err := e.Notify(t.Context(), c.ID, c.UID, delivery.Request{Title: "x", Severity: "critical", Channels: channels})
 	if err != nil || r.Ticket.State != store.Notifying {
 		t.Fatalf("got %+v, %v", r, err)
 	}

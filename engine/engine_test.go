@@ -249,7 +249,7 @@ func step(t *testing.T, e *Engine, c *Claim, name string, state store.State, fac
 	if facts != "" {
 		r.Facts = json.RawMessage(facts)
 	}
-	return e.Step(t.Context(), c.ID, agent, r)
+	return e.Step(t.Context(), c.ID, c.UID, r)
 }
 
 // advance records steps until the ticket is in a state of the happy path.

@@ -21,6 +21,7 @@ import (
 	"github.com/picketd/picket/audit"
 	"github.com/picketd/picket/engine/redistest"
 	"github.com/picketd/picket/engine/store"
+	"github.com/picketd/picket/outbox"
 )
 
 // run starts an engine on a state folder, waits until it has taken up what was left, and returns what stops it. An engine that
@@ -288,6 +289,32 @@ func TestG8_AClaimThatAnotherTookMeanwhileIsNeverToldAsHeld(t *testing.T) {
 	<-e.Restored()
 	_, err := e.Heartbeat(t.Context(), k.ID, 0)
 	wantLost(t, err, ReasonTaken)
+}
+
+// TestG8_ALossThatFinishesATicketIsNoEndOfTheAgentsAfterARestart: the agent of a claim on a NOTIFIED ticket ends while no daemon runs. The
+// next one frees the lock, which finishes the ticket in that claim's name.
+func TestG8_ALossThatFinishesATicketIsNoEndOfTheAgentsAfterARestart(t *testing.T) {
+	t.Parallel()
+	f, _ := setup(t)
+	folder := t.TempDir()
+	e, stop := f.run(folder)
+	pid, kill := child(t)
+	k := byProcess(t, e, "x", pid)
+	notified(t, e, k, "ops")
+	deliver(t, e, k.Ticket, "ops", outbox.Sent, outbox.Go)
+	stop()
+	kill()
+	e, _ = f.run(folder)
+	c, err := e.claims.get(k.ID, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the ticket is finished", func() bool { return state(t, e, k.Ticket) == store.Finished })
+	if ended, err := e.endedByCall(t.Context(), c); ended || err != nil {
+		t.Errorf("a call of the agent's is said to have ended it: %v, %v", ended, err)
+	}
+	_, err = e.Heartbeat(t.Context(), k.ID, 0)
+	wantLost(t, err, ReasonProcessExit)
 }
 
 // asks holds up what is asked about a ticket.

@@ -36,9 +36,10 @@ func (e *Engine) endedByCall(ctx context.Context, c *claim) (bool, error) {
 	if by == c.nonce {
 		c.setFinished()
 	}
-	return by == c.nonce || slices.ContainsFunc(events, func(ev store.Event) bool {
-		return ev.Token == c.token && (ev.Event == "released" || ev.Event == "finished" && ev.Agent == c.agent) // not by delivery
-	}), nil
+	ended := slices.IndexFunc(events, func(ev store.Event) bool { // a loss on a NOTIFIED ticket finishes it
+		return ev.Token == c.token && (ev.Event == "released" || ev.Event == "lost" || ev.Event == "finished" && ev.Agent == c.agent)
+	})
+	return by == c.nonce || ended >= 0 && events[ended].Event != "lost", nil
 }
 
 // resolveEnd finds out what became of a claim that was lost while a call to end it had no answer: if that had landed, it was not
