@@ -73,10 +73,11 @@ type servedPath struct {
 // at its time after the stop began is cut off, as by a crash.
 const (
 	stopLimit  = 2 * time.Second
-	sendsUntil = 800 * time.Millisecond  // notifications in flight; the socket serves meanwhile
-	redisUntil = 1400 * time.Millisecond // calls that wait for Redis are told that it does not answer
-	callsUntil = 1600 * time.Millisecond // calls in flight
-	partsUntil = 1900 * time.Millisecond // all else
+	sendsUntil = 700 * time.Millisecond  // notifications in flight; the socket serves meanwhile
+	redisUntil = 1250 * time.Millisecond // calls that wait for Redis are told that it does not answer
+	callsUntil = 1400 * time.Millisecond // calls in flight
+	partsUntil = 1600 * time.Millisecond // all else but the audit
+	auditUntil = 1950 * time.Millisecond // which tells of all that, and loses a record in a crash alone
 )
 
 // cutGrace is what a part gets to return once its time is over.

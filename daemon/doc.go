@@ -15,9 +15,9 @@
 //	         serve        the socket that systemd passes, or one of our own
 //
 // A stop is over within 2 s whatever hangs, because agents rely on their claims no longer than the locks live that nobody renews
-// meanwhile. First the notifications in flight end, while the socket serves as ever; one whose receiver does not answer in 0.8 s is
+// meanwhile. First the notifications in flight end, while the socket serves as ever; one whose receiver does not answer in 0.7 s is
 // cut off, and is sent again by the next run, or parked on an at_most_once channel. Then the socket drains: a peer that is slow to
-// send its request or to read its answer is cut off, and a call that still waits for Redis after 1.4 s is told so. No claim is
+// send its request or to read its answer is cut off, and a call that still waits for Redis after 1.25 s is told so. No claim is
 // judged silent from the drain on, until the next run serves. What is cut off is as after a crash, and is told in the log.
 //
 // Redis is not needed to start. Until it has answered for the first time with settings that may be trusted with locks

@@ -378,3 +378,26 @@ func TestTheMetricsOfAllPartsAreInOrder(t *testing.T) {
 		}
 	}
 }
+
+// TestG12_APartThatHangsLeavesTheAuditItsTime: what happened until then is told, and that the daemon stopped.
+func TestG12_APartThatHangsLeavesTheAuditItsTime(t *testing.T) {
+	t.Parallel()
+	h := setup(t, nil)
+	told := false
+	hang := func(ctx context.Context) error { <-ctx.Done(); time.Sleep(2 * cutGrace); return ctx.Err() }
+	_ = h.stopAll(t.Context(), []part{
+		{"the audit", auditUntil, func(ctx context.Context) error {
+			select {
+			case <-time.After(100 * time.Millisecond):
+				told = true
+			case <-ctx.Done():
+			}
+			return nil
+		}},
+		{"one", partsUntil, hang},
+		{"another", partsUntil, hang},
+	})
+	if !told {
+		t.Error("the audit was cut off with the others")
+	}
+}

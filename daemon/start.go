@@ -33,7 +33,7 @@ const engineGrace = 100 * time.Millisecond
 // startAudit comes first, and so stops last: whatever the others do is told.
 func (d *Daemon) startAudit(context.Context) error {
 	d.audit.Start(d.config.StateDir)
-	d.onStop("the audit", d.audit.Stop)
+	d.onStopUntil(auditUntil, "the audit", d.audit.Stop)
 	d.audit.Record(audit.Event{Kind: audit.ConfigLoaded, Reason: cmp.Or(d.config.path, "none on disk")})
 	return nil
 }
