@@ -35,6 +35,7 @@ var rules = []struct {
 	{[]string{"G2"}, (*checker).fenced},
 	{[]string{"G12"}, (*checker).numbers},
 	{[]string{"G12"}, (*checker).audit},
+	{[]string{"G12"}, (*checker).stopped},
 }
 
 // harness is what is broken when a history cannot be judged because of how it was written.

@@ -38,7 +38,7 @@ func both(w *world) {
 func TestWhatIsAcceptedArrives(t *testing.T) {
 	t.Parallel()
 	decide := func(w *world, what string) {
-		w.admin("host-c", "POST", "/v1/outbox/web/t1/"+what, what, what+"ed", func() {})
+		w.admin("host-c", "POST", "/v1/outbox/web/t1/"+what, what, kinds[what][0], func() {})
 	}
 	judge(t, map[string]spoilt{
 		"on both":    {play: func(w *world) { told(w); both(w) }},
@@ -101,6 +101,7 @@ func reopened(w *world, state string) {
 	w.ask("host-c", "POST", "/v1/tickets/web/t1/reopen", dict{"reason": "so it is"}, func() (int, any) {
 		w.token, w.holder["web"] = w.token+5, 0
 		w.tickets["web/t1"] = &ticket{ID: "web/t1", State: initial, Run: 2, Token: w.token, Steps: map[string]step{}}
+		w.audit("host-c", dict{"EVENT": "reopened", "CALL": "reopen", "TICKET": "web/t1"})
 		return http.StatusOK, dict{"ticket": w.shown("web/t1")}
 	})
 }

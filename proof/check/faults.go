@@ -81,8 +81,15 @@ func (all faults) without(one *fault) faults {
 
 // crashed: did a daemon end in this time, in whatever way?
 func (all faults) crashed(host string, from, to int64) bool {
+	return all.killed(host, from, to) || slices.ContainsFunc(all, func(f *fault) bool {
+		return f.within(from, to) && f.target == host && f.name == "daemon is stopped"
+	})
+}
+
+// killed: did a daemon end in this time, and had no turn to write what it knew?
+func (all faults) killed(host string, from, to int64) bool {
 	return slices.ContainsFunc(all, func(f *fault) bool {
-		return f.within(from, to) && f.target == host && (strings.HasPrefix(f.name, "daemon is") || strings.HasPrefix(f.name, "daemon stays"))
+		return f.within(from, to) && f.target == host && (strings.HasPrefix(f.name, "daemon is killed") || strings.HasPrefix(f.name, "daemon stays"))
 	})
 }
 

@@ -81,7 +81,10 @@ func TestARefusalSaysWhatWouldBeRight(t *testing.T) {
 	t.Parallel()
 	answer := func(status int, body string) func(*world) {
 		return func(w *world) {
-			w.ask("host-a", "POST", "/v1/claims", dict{"asset": ""}, func() (int, any) { return status, json.RawMessage(body) })
+			w.ask("host-a", "POST", "/v1/claims", dict{"asset": ""}, func() (int, any) {
+				w.refuse("host-a", "claim", "INVALID")
+				return status, json.RawMessage(body)
+			})
 		}
 	}
 	judge(t, map[string]spoilt{
@@ -113,6 +116,7 @@ func TestIDsAreUnique(t *testing.T) {
 // refused is a claim that finds the asset held.
 func (w *world) refused(host, asset, by string, pid int) {
 	w.ask(host, "POST", "/v1/claims", dict{"asset": asset, "task": "t2"}, func() (int, any) {
+		w.refuse(host, "claim", "LOCK_HELD")
 		return problem(http.StatusLocked, "LOCK_HELD", dict{"holder": holder{Host: by, PID: pid, Task: "t1", RemainingMS: 1000}})
 	})
 }
@@ -293,7 +297,10 @@ func TestHoldersAreTold(t *testing.T) {
 			w.ask("host-c", "GET", "/v1/claims", nil, func() (int, any) {
 				return http.StatusOK, dict{"claims": []claim{{ID: "of-exec", Token: 900, Asset: "web", Task: "t1"}}}
 			})
-			w.ask("host-c", "DELETE", "/v1/claims/of-exec?force=true", nil, func() (int, any) { return http.StatusNoContent, nil })
+			w.ask("host-c", "DELETE", "/v1/claims/of-exec?force=true", nil, func() (int, any) {
+				w.audit("host-c", dict{"EVENT": "forced", "CALL": "release", "TICKET": "web/t1", "TOKEN": 900})
+				return http.StatusNoContent, nil
+			})
 		}), excused: "G8: an administrator took it from its holder"},
 		"the lock is broken": {
 			play:    exec("", func(w *world) { w.admin("host-c", "POST", "/v1/locks/web/break", "breakLock", "broken", func() {}) }),

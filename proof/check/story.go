@@ -53,7 +53,8 @@ type call struct {
 	asset   string
 	task    string
 	claimID string
-	waits   bool // it may be answered with what became of the ticket later
+	token   int64 // of the claim; 0: it is not known
+	waits   bool  // it may be answered with what became of the ticket later
 	force   bool
 	unsent  bool // there was no daemon to take it
 	in      request

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The Picket Authors
+
+package check
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/picketd/picket/proof/history"
+)
+
+func TestEachActOfAnAdministratorLeavesARecord(t *testing.T) {
+	t.Parallel()
+	broken := func(kind string) func(*world) {
+		return func(w *world) { w.admin("host-c", "POST", "/v1/locks/web/break", "breakLock", kind, func() {}) }
+	}
+	resolved := func(kind string) func(*world) {
+		return func(w *world) { w.admin("host-c", "POST", "/v1/outbox/web/t1/retry", "retry", kind, func() {}) }
+	}
+	reopen := func(w *world) {
+		w.token++
+		reopened(w, finished)
+	}
+	force := func(kind string) func(*world) {
+		return func(w *world) {
+			a := w.claim("host-a", "web", "t1")
+			w.ask("host-a", "DELETE", "/v1/claims/"+a+"?force=true", nil, func() (int, any) {
+				w.audit("host-a", dict{"EVENT": kind, "CALL": "release", "TICKET": "web/t1", "TOKEN": w.token})
+				return http.StatusNoContent, nil
+			})
+		}
+	}
+	judge(t, map[string]spoilt{
+		"a lock is broken":               {play: broken("broken")},
+		"and nothing tells of it":        {without: "audit of broken", play: broken("broken"), broken: "G12", says: "breakLock of web"},
+		"and another kind does":          {play: broken("step"), broken: "G12", says: "of the kind step"},
+		"sent again":                     {play: resolved("retried")},
+		"and nothing tells that":         {without: "audit of retried", play: resolved("retried"), broken: "G12", says: "retry of web/t1"},
+		"reopened, and nothing tells":    {without: "audit of reopened", play: reopen, broken: "G12", says: "reopen of web/t1"},
+		"ended by force":                 {play: force("forced")},
+		"and it is told as a release":    {play: force("released"), broken: "G12", says: "release by force"},
+		"and it is told as a lost claim": {play: force("lost"), broken: "G12", says: "release by force"},
+		"no answer, and a record of it": {play: func(w *world) {
+			w.ask("host-c", "POST", "/v1/locks/web/break", nil, func() (int, any) { return 0, nil })
+		}},
+		"a step is told as another thing": {play: func(w *world) { told(w); both(w); w.last(); w.audit("host-b", dict{"EVENT": "lost", "CALL": "step"}) }},
+	})
+}
+
+func TestEachRefusalLeavesARecord(t *testing.T) {
+	t.Parallel()
+	bad := func(w *world) {
+		w.ask("host-a", "POST", "/v1/claims", dict{"asset": ""}, func() (int, any) {
+			w.refuse("host-a", "claim", "INVALID")
+			return problem(http.StatusUnprocessableEntity, "INVALID", nil)
+		})
+	}
+	// counted is a call of which no record of its own tells, and one that tells of it with others, so long after it.
+	counted := func(more string, long time.Duration) func(*world) {
+		return func(w *world) {
+			w.without = "audit of refused"
+			bad(w)
+			w.seq["host-a"]--
+			w.pass(long)
+			w.audit("host-a", dict{"EVENT": "refusals", "CODE": "INVALID", "REASON": more, "TIME": time.Unix(0, w.at).UTC().Format(time.RFC3339Nano)})
+		}
+	}
+	const excused = "G12: more of a user's refused calls than are recorded one by one"
+	judge(t, map[string]spoilt{
+		"by the API":              {play: bad},
+		"and nothing tells of it": {without: "audit of refused", play: func(w *world) { bad(w); w.seq["host-a"] = 0 }, broken: "G12", says: "refused with INVALID"},
+		"told with others":        {play: counted("1 more within 1m0s", 40*time.Second), excused: excused},
+		"told of another minute":  {play: counted("1 more within 1m0s", 70*time.Second), broken: "G12", says: "refused with INVALID"},
+		"when there were not as many": {play: func(w *world) {
+			counted("1 more within 1m0s", time.Second)(w)
+			w.seq["host-a"]--
+			w.records = w.records[:len(w.records)-1]
+			bad(w)
+			w.audit("host-a", dict{"EVENT": "refusals", "CODE": "INVALID", "REASON": "1 more within 1m0s", "TIME": time.Unix(0, w.at).UTC().Format(time.RFC3339Nano)})
+		}, broken: "G12"},
+	})
+}
+
+func TestOnlyACrashLosesRecords(t *testing.T) {
+	t.Parallel()
+	ends := func(fault, how string, last func(*world)) func(*world) {
+		return func(w *world) {
+			p := history.Process{PID: 7, Host: "host-b", Kind: "daemon"}
+			w.add("stage", history.Record{Process: &p})
+			w.release("host-b", w.claim("host-b", "db", "t1"))
+			last(w)
+			w.fault(fault, "host-b", false, false, func() {
+				over := p
+				over.End, over.Detail = true, how
+				w.add("stage", history.Record{Process: &over})
+			})
+		}
+	}
+	drop := func(w *world) { w.drop("released") }
+	stop := func(w *world) { w.audit("host-b", dict{"EVENT": "stopped"}) }
+	judge(t, map[string]spoilt{
+		"it is stopped":              {play: ends("daemon is stopped", "exit status 0", stop)},
+		"without its last record":    {play: ends("daemon is stopped", "exit status 0", func(*world) {}), broken: "G12", says: "stopped in order"},
+		"with records in its queue":  {play: ends("daemon is stopped", "exit status 0", drop), broken: "G12", says: "0 records in the audit"},
+		"it is killed":               {play: ends("daemon is killed", "signal: killed", func(*world) {})},
+		"with records in its queue,": {play: ends("daemon is killed", "signal: killed", drop), excused: "G12: the daemon was killed with the record in its queue"},
+	})
+}
