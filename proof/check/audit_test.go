@@ -45,7 +45,6 @@ func TestEachActOfAnAdministratorLeavesARecord(t *testing.T) {
 		"no answer, and a record of it": {play: func(w *world) {
 			w.ask("host-c", "POST", "/v1/locks/web/break", nil, func() (int, any) { return 0, nil })
 		}},
-		"a step is told as another thing": {play: func(w *world) { told(w); both(w); w.last(); w.audit("host-b", dict{"EVENT": "lost", "CALL": "step"}) }},
 	})
 }
 
@@ -64,7 +63,7 @@ func TestEachRefusalLeavesARecord(t *testing.T) {
 			bad(w)
 			w.seq["host-a"]--
 			w.pass(long)
-			w.audit("host-a", dict{"EVENT": "refusals", "CODE": "INVALID", "REASON": more, "TIME": time.Unix(0, w.at).UTC().Format(time.RFC3339Nano)})
+			w.audit("host-a", dict{"EVENT": "refusals", "CODE": "INVALID", "REASON": more})
 		}
 	}
 	const excused = "G12: more of a user's refused calls than are recorded one by one"
@@ -78,8 +77,64 @@ func TestEachRefusalLeavesARecord(t *testing.T) {
 			w.seq["host-a"]--
 			w.records = w.records[:len(w.records)-1]
 			bad(w)
-			w.audit("host-a", dict{"EVENT": "refusals", "CODE": "INVALID", "REASON": "1 more within 1m0s", "TIME": time.Unix(0, w.at).UTC().Format(time.RFC3339Nano)})
+			w.audit("host-a", dict{"EVENT": "refusals", "CODE": "INVALID", "REASON": "1 more within 1m0s"})
 		}, broken: "G12"},
+	})
+}
+
+func TestEachLossThatIsToldIsInTheAudit(t *testing.T) {
+	t.Parallel()
+	lost := func(before func(w *world, claim string), reason string) func(*world) {
+		return func(w *world) {
+			a := w.claim("host-a", "web", "t1")
+			before(w, a)
+			if reason != "" {
+				w.audit("host-a", dict{"EVENT": "lost", "TICKET": "web/t1", "TOKEN": w.token, "REASON": reason})
+			}
+			w.ask("host-a", "GET", "/v1/claims/"+a+"?wait=1s", nil, func() (int, any) {
+				return http.StatusOK, dict{"claim": dict{"id": a, "token": w.token, "asset": "web", "task": "t1", "status": "lost", "reason": "expired"}}
+			})
+		}
+	}
+	none := func(*world, string) {}
+	judge(t, map[string]spoilt{
+		"it is":                    {play: lost(none, "expired")},
+		"it is not":                {play: lost(none, ""), broken: "G12", says: "the loss of token"},
+		"only the next claim says": {play: lost(none, "expired: found by the next claim"), broken: "G12", says: "the loss of token"},
+		"its end was under way": {play: lost(func(w *world, a string) {
+			w.ask("host-a", "DELETE", "/v1/claims/"+a, nil, func() (int, any) { return 0, nil })
+		}, "")},
+		"the daemon was killed": {play: lost(func(w *world, _ string) { w.fault("daemon is killed", "host-a", false, false, func() {}) }, ""),
+			excused: "G12: the daemon was killed with the record in its queue"},
+	})
+}
+
+func TestEachAttemptLeavesTwoRecords(t *testing.T) {
+	t.Parallel()
+	sent := func(w *world) { told(w); w.sent("host-b", "ops", 0, 500); both(w) }
+	struck := func(name, target string, loses bool, long time.Duration) func(*world) {
+		return func(w *world) {
+			told(w)
+			w.fault(name, target, loses, false, func() { w.pass(long) })
+			both(w)
+			w.drop("attempt")
+			w.drop("attempt")
+		}
+	}
+	judge(t, map[string]spoilt{
+		"all":                       {play: sent},
+		"none when it begins":       {play: func(w *world) { sent(w); w.drop("attempt") }, broken: "G12", says: "without a record of the attempt"},
+		"none of what became of it": {play: func(w *world) { sent(w); w.drop("undelivered") }, broken: "G12", says: "1 records of what became of it"},
+		"none of one that arrived":  {play: func(w *world) { sent(w); w.drop("receipt") }, broken: "G12", says: "records of what became of it"},
+		"nobody could be asked":     {play: struck("host is cut off", "host-b", false, 5*time.Second), excused: "G12: Redis was away, and nobody was asked before it was sent"},
+		"somebody could":            {play: struck("host is cut off", "host-b", false, time.Second), broken: "G12", says: "without a record of the attempt"},
+		"another could not":         {play: struck("host is cut off", "host-c", false, 5*time.Second), broken: "G12", says: "without a record of the attempt"},
+		"of what Redis lost":        {play: struck("flush", "", true, 0), excused: "G12: Redis lost the ticket, and nobody was asked before it was sent"},
+		"its daemon ends meanwhile": {play: func(w *world) {
+			sent(w)
+			w.drop("undelivered")
+			w.fault("daemon is stopped", "host-b", false, false, func() {})
+		}},
 	})
 }
 

@@ -36,6 +36,8 @@ var rules = []struct {
 	{[]string{"G12"}, (*checker).numbers},
 	{[]string{"G12"}, (*checker).audit},
 	{[]string{"G12"}, (*checker).stopped},
+	{[]string{"G12"}, (*checker).attempts},
+	{[]string{"G12"}, (*checker).losses},
 }
 
 // harness is what is broken when a history cannot be judged because of how it was written.

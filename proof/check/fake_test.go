@@ -278,6 +278,7 @@ func (w *world) admin(host, method, path, call, kind string, change func()) {
 func (w *world) send(host, channel, id string, status int) {
 	t := w.tickets[id]
 	asset, task, _ := strings.Cut(id, "/")
+	w.audit(host, dict{"EVENT": "attempt", "TICKET": id, "CHANNEL": channel})
 	begin := w.at
 	w.pass(20 * time.Millisecond)
 	key := fmt.Sprintf("%q", id)
@@ -291,6 +292,8 @@ func (w *world) send(host, channel, id string, status int) {
 	if status == http.StatusOK {
 		t.Delivery[channel] = delivery{"sent", t.Delivery[channel].Attempts + 1, host}
 		w.audit(host, dict{"EVENT": "receipt", "TICKET": id, "CHANNEL": channel, "CALL": "outcome"})
+	} else {
+		w.audit(host, dict{"EVENT": "undelivered", "TICKET": id, "CHANNEL": channel})
 	}
 	if !slices.ContainsFunc([]string{"ops", "once"}, func(name string) bool { return t.Delivery[name].Status != "sent" }) {
 		t.State = finished
@@ -310,6 +313,7 @@ func (w *world) fault(name, target string, loses, steps bool, meanwhile func()) 
 func (w *world) audit(host string, fields dict) {
 	w.seq[host]++
 	all := map[string]string{"PICKET_RUN": "run-" + host, "PICKET_SEQ": fmt.Sprint(w.seq[host]), "PICKET_HOST": host}
+	all["PICKET_TIME"] = time.Unix(0, w.at).UTC().Format(time.RFC3339Nano)
 	for k, v := range fields {
 		all["PICKET_"+k] = fmt.Sprint(v)
 	}

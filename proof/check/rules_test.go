@@ -213,6 +213,9 @@ func TestTheLockOfTheDeadIsFreed(t *testing.T) {
 func TestHoldersAreTold(t *testing.T) {
 	t.Parallel()
 	watch := func(w *world, id, status string, reason any) {
+		if status == "lost" {
+			w.audit("host-a", dict{"EVENT": "lost", "TICKET": w.claims[id].Asset + "/" + w.claims[id].Task, "TOKEN": w.claims[id].Token, "REASON": reason})
+		}
 		w.ask("host-a", "GET", "/v1/claims/"+id+"?wait=1s", nil, func() (int, any) {
 			c := w.claims[id]
 			return http.StatusOK, dict{"claim": dict{"id": id, "token": c.Token, "asset": c.Asset, "task": c.Task, "status": status, "reason": reason}}
@@ -319,7 +322,7 @@ func TestEachWriteLeavesOneRecord(t *testing.T) {
 		"a gap that is told": {play: func(w *world) {
 			whole(w)
 			w.seq["host-b"]++
-			w.audit("host-b", dict{"EVENT": "dropped", "DROPPED": "3-4 8"})
+			w.audit("host-b", dict{"EVENT": "dropped", "DROPPED": "3-4 10"})
 		}},
 		"twice": {play: func(w *world) { whole(w); w.seq["host-b"]--; w.audit("host-b", dict{"EVENT": "dropped"}) }, broken: "G12", says: "twice"},
 		"two for one call": {play: func(w *world) {

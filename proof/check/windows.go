@@ -81,14 +81,14 @@ func (s *story) nobodyAsked(_ key, a, b sending) bool {
 	if knew(a, b) {
 		return false
 	}
-	for _, host := range []string{a.Host, b.Host} {
-		for _, f := range s.faults {
-			if (f.onLink(host) || f.onRedis()) && f.begin <= b.Begin-away && f.end >= b.Begin-unasked {
-				return true
-			}
-		}
-	}
-	return false
+	return s.faults.silent(a.Host, b.Begin) || s.faults.silent(b.Host, b.Begin)
+}
+
+// silent: may a host have had no answer from Redis for as long before a sending?
+func (all faults) silent(host string, begin int64) bool {
+	return slices.ContainsFunc(all, func(f *fault) bool {
+		return (f.onLink(host) || f.onRedis()) && f.begin <= begin-away && f.end >= begin-unasked
+	})
 }
 
 // begunBefore: an attempt that was taken before the decision begins within its lease. (outbox/doc.go)
