@@ -95,6 +95,46 @@ func TestARefusalSaysWhatWouldBeRight(t *testing.T) {
 	})
 }
 
+func TestBadInputIsRefused(t *testing.T) {
+	t.Parallel()
+	// accepted is a call on a claim, or to a path, that is answered well.
+	accepted := func(path, body string) func(*world) {
+		return func(w *world) {
+			if !strings.HasPrefix(path, "/") {
+				path = "/v1/claims/gone/" + path
+			}
+			w.ask("host-a", "POST", path, json.RawMessage(body), func() (int, any) { return http.StatusOK, dict{} })
+		}
+	}
+	bad := func(path, body, says string) spoilt {
+		return spoilt{play: accepted(path, body), broken: "G11", says: "accepted, though in its body " + says}
+	}
+	judge(t, map[string]spoilt{
+		"a step that is right":     {play: accepted("steps", `{"step":"online","state":"ASSET_ONLINE","facts":{"a":1}}`)},
+		"a failure of a call":      {play: accepted("failures", `{"step":"notify","error":"no"}`)},
+		"a notification":           {play: accepted("notification", `{"title":"x","text":"y","severity":"low","channels":["ops"]}`)},
+		"an unknown step":          bad("steps", `{"step":"nonsense","state":"ASSET_ONLINE"}`, "the step is unknown"),
+		"an unknown step fails":    bad("failures", `{"step":"nonsense","error":"no"}`, "the step is unknown"),
+		"an unknown field":         bad("steps", `{"step":"online","state":"ASSET_ONLINE","fact":1}`, "fact is no field"),
+		"no error":                 bad("failures", `{"step":"online"}`, "error is missing"),
+		"no body":                  bad("failures", `1`, "step is missing"),
+		"a field twice":            bad("finish", `{"summary":"a","summary":"b"}`, "summary stands twice"),
+		"facts that are no object": bad("steps", `{"step":"online","state":"ASSET_ONLINE","facts":[]}`, "the facts are no object"),
+		"an unknown severity":      bad("notification", `{"title":"x","text":"y","severity":"dreadful"}`, "the severity is unknown"),
+		"an unknown channel":       bad("notification", `{"title":"x","text":"y","severity":"low","channels":["ops","nowhere"]}`, "a channel is unknown"),
+		"too long a title":         bad("notification", `{"title":"`+strings.Repeat("x", 257)+`","text":"y","severity":"low"}`, "the title is too long"),
+		"no reason":                bad("/v1/locks/web/break", `{}`, "reason is missing"),
+		"an act on no channel":     bad("/v1/outbox/web/t1/discard", `{"reason":"r","channel":"nowhere"}`, "a channel is unknown"),
+		"no task":                  bad("/v1/claims", `{"asset":"web"}`, "task is missing"),
+		"refused": {play: func(w *world) {
+			w.ask("host-a", "POST", "/v1/claims/gone/failures", json.RawMessage(`{"step":"online"}`), func() (int, any) {
+				w.refuse("host-a", "fail", "INVALID")
+				return problem(http.StatusUnprocessableEntity, "INVALID", nil)
+			})
+		}},
+	})
+}
+
 func TestIDsAreUnique(t *testing.T) {
 	t.Parallel()
 	again := func(answers bool) func(w *world) {

@@ -58,6 +58,7 @@ type call struct {
 	force   bool
 	unsent  bool // there was no daemon to take it
 	in      request
+	names   []string // of its body's fields, in their order
 	out     response
 }
 
@@ -171,6 +172,7 @@ func read(records []history.Record) *story {
 func parse(h *history.Call) *call {
 	c := &call{m: -1, id: h.ID, host: h.Host, pid: h.PID, came: never, kind: toOther}
 	_ = json.Unmarshal(h.Body, &c.in) // what is no request is refused, and then there is nothing to know of it
+	c.names = namesOf(h.Body)
 	path, query, _ := strings.Cut(h.Path, "?")
 	values, _ := url.ParseQuery(query)
 	c.force = values.Get("force") == "true"
