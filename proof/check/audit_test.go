@@ -163,3 +163,43 @@ func TestOnlyACrashLosesRecords(t *testing.T) {
 		"with records in its queue,": {play: ends("daemon is killed", "signal: killed", drop), excused: "G12: the daemon was killed with the record in its queue"},
 	})
 }
+
+func TestScannersStopBeforeAnotherHasTheAsset(t *testing.T) {
+	t.Parallel()
+	sign := func(w *world, host string, token int64) {
+		p := history.Process{PID: int(token), Host: host, Kind: "scanner", Asset: "run-1", Task: "r1", Token: token}
+		w.add("scanner "+host, history.Record{Process: &p})
+	}
+	granted := func(w *world, host string, token int64) {
+		w.audit(host, dict{"EVENT": "claimed", "ASSET": "run-1", "TICKET": "run-1/r1", "TOKEN": token})
+	}
+	at := func(meanwhile, taken func(*world)) func(*world) {
+		return func(w *world) {
+			granted(w, "host-a", 10)
+			sign(w, "host-a", 10)
+			meanwhile(w)
+			taken(w)
+			w.pass(time.Second)
+			sign(w, "host-a", 10)
+		}
+	}
+	none := func(*world) {}
+	audited := func(w *world) { granted(w, "host-b", 20) }
+	signed := func(w *world) { sign(w, "host-b", 20) }
+	fault := func(name, target string, loses, steps bool) func(*world) {
+		return func(w *world) { w.fault(name, target, loses, steps, func() {}) }
+	}
+	judge(t, map[string]spoilt{
+		"nobody has it":             {play: at(none, none)},
+		"another was granted it":    {play: at(none, audited), broken: "G8", says: "after token 20 was granted on host-b"},
+		"another scans it":          {play: at(none, signed), broken: "G8", says: "after token 20 was granted on host-b"},
+		"the other one is older":    {play: at(none, func(w *world) { granted(w, "host-b", 5) })},
+		"picket run is frozen":      {play: at(fault("run freezes", "run host-a", false, false), audited), excused: "G8: picket run itself was killed or frozen"},
+		"another's is":              {play: at(fault("run freezes", "run host-b", false, false), audited), broken: "G8"},
+		"Redis lost data":           {play: at(fault("flush", "", true, false), audited), excused: "G8: Redis lost data"},
+		"the clock of Redis is set": {play: at(fault("clock is set back", "redis-1", false, true), audited), excused: "G8: the clock of a Redis was set"},
+		"the lock is broken": {play: at(func(w *world) {
+			w.admin("host-c", "POST", "/v1/locks/run-1/break", "breakLock", "broken", func() {})
+		}, audited), excused: "G8: an administrator took it from its holder"},
+	})
+}

@@ -28,6 +28,7 @@ var rules = []struct {
 	{[]string{"G7"}, (*checker).life},
 	{[]string{"G7"}, (*checker).freed},
 	{[]string{"G8"}, (*checker).toldOfLoss},
+	{[]string{"G8"}, (*checker).scanners},
 	{[]string{"G9", "G10"}, (*checker).delivery},
 	{[]string{"G10"}, (*checker).heirs},
 	{[]string{"G11"}, (*checker).problems},
