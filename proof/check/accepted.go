@@ -135,7 +135,7 @@ func (s *story) decided(ticket, channel string, from, to int64, kinds ...string)
 // reopened: did an administrator begin a new run when Redis had lost that this one was to be told? It is superseded then. (outbox/doc.go)
 func (s *story) reopened(a acceptance) bool {
 	return slices.ContainsFunc(s.calls, func(c *call) bool {
-		return c.kind == toReopen && c.ticket() == a.ticket() && (c.ok() || c.unknown()) && s.faults.lost(a.sent, c.came)
+		return c.kind == toReopen && c.ticket() == a.ticket() && (c.ok() || c.unknown()) && s.faults.forgot(a.sent, c.came)
 	})
 }
 
@@ -234,7 +234,7 @@ func (c *checker) wanted(k key, some []sending) {
 
 // differs tells of two contents under one key, unless Redis lost the first. (docs/redis.md: the work is done again)
 func (c *checker) differs(k key, records []int, from, to int64, text string) {
-	if c.faults.lost(0, max(from, to)) {
+	if c.faults.forgot(0, max(from, to)) {
 		c.excuse("G9: Redis lost what was accepted, and it was accepted anew")
 		return
 	}

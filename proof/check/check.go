@@ -34,6 +34,7 @@ var rules = []struct {
 	{[]string{"G11"}, (*checker).problems},
 	{[]string{"G2", "G3", "G4", "G5", "G12"}, (*checker).recorded},
 	{[]string{"G2"}, (*checker).fenced},
+	{[]string{"G2", "G9"}, (*checker).waited},
 	{[]string{"G12"}, (*checker).numbers},
 	{[]string{"G12"}, (*checker).audit},
 	{[]string{"G12"}, (*checker).stopped},

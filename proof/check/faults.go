@@ -17,6 +17,7 @@ type fault struct {
 	name         string
 	target       string
 	loses, steps bool
+	keeps        bool // what was waited for
 	begin, end   int64
 }
 
@@ -33,6 +34,7 @@ func (all *faults) note(open map[int]*fault, n int, r history.Record) {
 		*all = append(*all, f)
 	}
 	f.name, f.target = r.Fault.Name, r.Fault.Target
+	f.keeps = f.keeps || r.Fault.Keeps
 	f.loses, f.steps = f.loses || r.Fault.Loses, f.steps || r.Fault.Steps
 	if r.Fault.End {
 		f.m, f.end = n, r.At
@@ -52,6 +54,11 @@ func (f *fault) within(from, to int64) bool { return f.begin <= to && from <= f.
 // lost: may Redis have lost what it confirmed in this time?
 func (all faults) lost(from, to int64) bool {
 	return slices.ContainsFunc(all, func(f *fault) bool { return f.loses && f.within(from, to) })
+}
+
+// forgot: may Redis have lost in this time what it confirmed, also what replicas were waited for?
+func (all faults) forgot(from, to int64) bool {
+	return slices.ContainsFunc(all, func(f *fault) bool { return f.loses && !f.keeps && f.within(from, to) })
 }
 
 // kept is from when on Redis has kept what it confirmed; 0: always.

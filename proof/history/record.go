@@ -81,8 +81,9 @@ type Fault struct {
 	Name   string `json:"name"` // see nemesis.Faults
 	Target string `json:"target"`
 	End    bool   `json:"end"`
-	Loses  bool   `json:"loses"` // Redis may lose what it confirmed, from its beginning to its end
-	Steps  bool   `json:"steps"` // the clock of a Redis is stepped
+	Loses  bool   `json:"loses"`           // Redis may lose what it confirmed, from its beginning to its end
+	Keeps  bool   `json:"keeps,omitempty"` // but not what was answered when as many replicas had it as are waited for
+	Steps  bool   `json:"steps"`           // the clock of a Redis is stepped
 	Detail string `json:"detail,omitempty"`
 }
 
