@@ -203,3 +203,40 @@ func TestScannersStopBeforeAnotherHasTheAsset(t *testing.T) {
 		}, audited), excused: "G8: an administrator took it from its holder"},
 	})
 }
+
+func TestWhatReplicasHaveOutlivesAFailover(t *testing.T) {
+	t.Parallel()
+	loses := func(w *world, keeps bool) {
+		w.faults++
+		f := history.Fault{ID: w.faults, Name: "failover", Loses: true, Keeps: keeps}
+		w.add("nemesis", history.Record{Fault: &f})
+		over := f
+		over.End = true
+		w.add("nemesis", history.Record{Fault: &over})
+	}
+	// failover is a history whose ticket has these events afterwards.
+	failover := func(keeps bool, events ...string) func(*world) {
+		return func(w *world) {
+			told(w)
+			both(w)
+			loses(w, keeps)
+			all := []event{}
+			for i, kind := range events {
+				all = append(all, event{Seq: int64(i + 1), Event: kind, Token: w.token, To: initial})
+			}
+			w.ask("host-b", "GET", "/v1/tickets/web/t1/history", nil, func() (int, any) { return http.StatusOK, dict{"events": all} })
+		}
+	}
+	judge(t, map[string]spoilt{
+		"nothing is lost": {play: func(w *world) {
+			w.claim("host-b", "web", "t1")
+			loses(w, true)
+			one := []event{{Seq: 1, Event: "claimed", Token: w.token, To: initial}}
+			w.ask("host-b", "GET", "/v1/tickets/web/t1/history", nil, func() (int, any) { return http.StatusOK, dict{"events": one} })
+		}},
+		"a grant is":                        {play: failover(true), broken: "G2", says: "a failover has lost it"},
+		"what was accepted is":              {play: failover(true, "claimed"), broken: "G9", says: "a failover has lost what was accepted"},
+		"what replicas were not waited for": {play: failover(false)},
+		"other words, and nothing was lost": {play: func(w *world) { told(w); loses(w, true); w.sent("host-b", "ops", 0, 500).Digest = "other"; both(w) }, broken: "G9", says: "other bytes"},
+	})
+}

@@ -16,8 +16,8 @@ import (
 	"github.com/picketd/picket/proof/history"
 )
 
-// scan is a scanner of picket run: it leaves signs of life, finds something here and there, and fails now and then. Most take a moment,
-// some longer than a lock lives by itself, and some do not heed TERM. It returns the exit code.
+// scan is a scanner of picket run: it leaves signs of life, finds something here and there, and fails now and then. Half take a moment,
+// the others may take longer than a lock lives by itself, and some do not heed TERM. It returns the exit code.
 func (s *settings) scan(log *history.Log) int {
 	token, _ := strconv.ParseInt(os.Getenv("PICKET_TOKEN"), 10, 64)
 	p := history.Process{
@@ -25,7 +25,7 @@ func (s *settings) scan(log *history.Log) int {
 	}
 	r := rand.New(rand.NewPCG(s.seed, uint64(token)))
 	long := time.Duration(r.Int64N(int64(s.ttl / 4)))
-	if r.IntN(4) == 0 {
+	if r.IntN(2) == 0 {
 		long = time.Duration(r.Int64N(int64(3 * s.ttl)))
 	}
 	if r.IntN(4) == 0 {
