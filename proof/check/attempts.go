@@ -17,7 +17,7 @@ var outcomes = []string{"receipt", "undelivered", "dead", "parked"}
 // attempts looks whether each sending has a record of its attempt on its host, made before it, and one of what became of it. (G12;
 // docs/audit.md)
 func (c *checker) attempts() {
-	made, begun, over := c.made(), map[path][]int64{}, map[path]int{}
+	made, begun, over := c.made(), map[path][]int64{}, map[path]int{} // begun: when; over: how often
 	for _, a := range c.audits {
 		f := a.Fields
 		switch p := (path{a.Host, f["PICKET_TICKET"], f["PICKET_CHANNEL"]}); {
@@ -36,13 +36,13 @@ func (c *checker) attempts() {
 	}
 	for p, some := range sent {
 		slices.SortFunc(some, func(a, b sending) int { return int(min(max(a.Begin-b.Begin, -1), 1)) })
-		c.begun(p, some, begun[p])
-		c.told(p, some, over[p])
+		c.attempted(p, some, begun[p])
+		c.became(p, some, over[p])
 	}
 }
 
-// begun: is there an attempt for each sending?
-func (c *checker) begun(p path, some []sending, attempts []int64) {
+// attempted: is there a record of the attempt for each sending?
+func (c *checker) attempted(p path, some []sending, attempts []int64) {
 	slices.Sort(attempts)
 	for _, s := range some {
 		switch {
@@ -63,13 +63,13 @@ func (c *checker) begun(p path, some []sending, attempts []int64) {
 // recordedBy is by how much a record's time may be wrong here.
 const recordedBy = int64(100 * time.Millisecond)
 
-// told: is there a record of what became of each?
-func (c *checker) told(p path, some []sending, outcomes int) {
+// became: is there a record of what became of each?
+func (c *checker) became(p path, some []sending, outcomes int) {
 	for _, s := range some {
 		if outcomes >= len(some) {
 			return
 		}
-		if c.faults.crashed(s.Host, s.Begin, c.over(s)+int64(stall)) {
+		if c.faults.crashed(s.Host, s.Begin, c.knows(s)) {
 			outcomes++
 		}
 	}
@@ -77,4 +77,9 @@ func (c *checker) told(p path, some []sending, outcomes int) {
 		c.violate("G12", p.ticket, []int{some[len(some)-1].n}, "sent by %s on %s %d times, and there are %d records of what became of it in the audit",
 			p.host, p.channel, len(some), outcomes)
 	}
+}
+
+// knows is until when a daemon may have kept to itself what became of a sending, because it was held up or could not ask Redis.
+func (c *checker) knows(s sending) int64 {
+	return min(c.faults.over(s.Host, s.Begin, max(s.at, c.over(s))), never-int64(stall)) + int64(stall)
 }

@@ -88,20 +88,33 @@ func (c *checker) audit() {
 			records = append(records, one.records()...)
 		}
 		records = append(records, noted[t]...)
-		switch {
-		case n >= len(calls) && n <= len(calls)+open[t.open()]+open[trace{host: t.host, call: t.call, ticket: t.ticket}]:
-		case n > len(calls):
-			c.violate("G12", t.ticket, records, "%d answers, and %d records in the audit: %s", len(calls), n, t)
-		case more.have(t, calls, len(calls)-n):
-			c.excuse("G12: more of a user's refused calls than are recorded one by one")
-		case c.countLost(t, calls):
-			c.excuse("G12: the daemon was killed before it had told how many more refused calls there were")
-		case c.inQueue(t.host, calls):
-			c.excuse("G12: the daemon was killed with the record in its queue")
-		default:
+		most := len(calls) + open[t.open()] + open[trace{host: t.host, call: t.call, ticket: t.ticket}]
+		if n > most || n < len(calls) && !c.excused(t, calls, len(calls)-n, more) {
 			c.violate("G12", t.ticket, records, "%d answers, and %d records in the audit: %s", len(calls), n, t)
 		}
 	}
+}
+
+// excused: may the records of so many of the calls have been lost with a daemon that was killed, or are they told of together?
+func (c *checker) excused(t trace, calls []*call, missing int, more refusedMore) bool {
+	for _, one := range calls {
+		switch {
+		case missing == 0:
+			return true
+		case c.inQueue(one):
+			c.excuse("G12: the daemon was killed with the record in its queue")
+		case c.countLost(t, one):
+			c.excuse("G12: the daemon was killed before it had told how many more refused calls there were")
+		default:
+			continue
+		}
+		missing--
+	}
+	if missing > 0 && more.have(t, calls, missing) {
+		c.excuse("G12: more of a user's refused calls than are recorded one by one")
+		return true
+	}
+	return missing == 0
 }
 
 // ofItsKind: a call's record has a kind that such a call can have.
@@ -113,25 +126,18 @@ func (c *checker) ofItsKind(t trace, a auditRecord) {
 
 // countLost: were as many calls refused with a code within a minute as are recorded one by one, and the daemon killed before it told of
 // more? (docs/audit.md)
-func (s *story) countLost(t trace, calls []*call) bool {
-	for _, one := range calls {
-		n := 0
-		for _, a := range s.audits {
-			if a.Host == t.host && a.Fields["PICKET_CODE"] == t.code && a.at > one.came-minute && a.at < one.came+minute {
-				n++
-			}
-		}
-		if t.code != "" && n >= oneByOne && s.faults.killed(t.host, one.came, one.came+minute) {
-			return true
+func (s *story) countLost(t trace, c *call) bool {
+	n := 0
+	for _, a := range s.audits {
+		if a.Host == t.host && a.Fields["PICKET_CODE"] == t.code && a.at > c.came-minute && a.at < c.came+minute {
+			n++
 		}
 	}
-	return false
+	return t.code != "" && n >= oneByOne && s.faults.killed(t.host, c.came, c.came+minute)
 }
 
-// inQueue: may the records of some calls have been lost with a daemon that was killed? (docs/audit.md, "Numbers")
-func (s *story) inQueue(host string, calls []*call) bool {
-	return slices.ContainsFunc(calls, func(c *call) bool { return s.faults.killed(host, c.sent, c.came+queued) })
-}
+// inQueue: may a call's record have been lost with a daemon that was killed? (docs/audit.md, "Numbers")
+func (s *story) inQueue(c *call) bool { return s.faults.killed(c.host, c.sent, c.came+queued) }
 
 // queued is for how long a record may wait in a daemon's queue.
 const queued = int64(2 * time.Second)

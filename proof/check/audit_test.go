@@ -59,6 +59,7 @@ func TestEachRefusalLeavesARecord(t *testing.T) {
 	// counted is a call of which no record of its own tells, and one that tells of it with others, so long after it.
 	counted := func(more string, long time.Duration) func(*world) {
 		return func(w *world) {
+			w.audit("host-a", dict{"EVENT": "started"})
 			w.without = "audit of refused"
 			bad(w)
 			w.seq["host-a"]--

@@ -5,6 +5,7 @@ package check
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -20,10 +21,16 @@ type counted struct {
 	left       int   // how many of them have not been seen as calls
 }
 
-// moreRefused are the records of refused calls that were only counted: those of the minute before each one, or of longer where the daemon
-// was held up meanwhile. (docs/audit.md)
+// moreRefused are the records of refused calls that were only counted: those of the minute before each one in the same run of the daemon,
+// or of longer where it was frozen meanwhile. (docs/audit.md)
 func (s *story) moreRefused() (all refusedMore) {
-	made := s.made()
+	made, began := s.made(), map[string]int64{} // by run
+	for _, a := range s.audits {
+		run := a.Fields["PICKET_RUN"]
+		if first, known := began[run]; !known || made(a) < first {
+			began[run] = made(a)
+		}
+	}
 	for _, a := range s.audits {
 		if a.Fields["PICKET_EVENT"] != "refusals" {
 			continue
@@ -32,10 +39,11 @@ func (s *story) moreRefused() (all refusedMore) {
 		_, _ = fmt.Sscan(a.Fields["PICKET_REASON"], &one.left) // which is 0 if it says no number
 		one.from = one.to - minute - int64(stall)
 		for _, f := range s.faults {
-			if f.on(a.Host) && f.within(one.from, one.to) {
+			if f.target == a.Host && (f.name == "daemon pauses" || strings.HasPrefix(f.name, "daemon freezes")) && f.within(one.from, one.to) {
 				one.from -= min(f.end, one.to) - f.begin
 			}
 		}
+		one.from = max(one.from, began[a.Fields["PICKET_RUN"]])
 		all = append(all, one)
 	}
 	return all
