@@ -105,8 +105,10 @@ func TestEachLossThatIsToldIsInTheAudit(t *testing.T) {
 		"its end was under way": {play: lost(func(w *world, a string) {
 			w.ask("host-a", "DELETE", "/v1/claims/"+a, nil, func() (int, any) { return 0, nil })
 		}, "")},
-		"the daemon was killed": {play: lost(func(w *world, _ string) { w.fault("daemon is killed", "host-a", false, false, func() {}) }, ""),
-			excused: "G12: the daemon was killed with the record in its queue"},
+		"the daemon was killed": {
+			play:    lost(func(w *world, _ string) { w.fault("daemon is killed", "host-a", false, false, func() {}) }, ""),
+			excused: "G12: the daemon was killed with the record in its queue",
+		},
 	})
 }
 
