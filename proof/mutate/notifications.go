@@ -125,4 +125,10 @@ var notifications = []Mutation{
 		New: "Late: l.Pace.Every / 2,",
 		Why: "a daemon takes over from one that lives", Profiles: []string{"kept"},
 	},
+	{
+		Name: "no replica is waited for", Guarantee: "G2", File: "engine/store/replicas.go",
+		Old: "func (r Replicas) waitOn(ctx context.Context, pipe redis.Pipeliner) func() error {\n\tif r.Number == 0 {",
+		New: "func (r Replicas) waitOn(ctx context.Context, pipe redis.Pipeliner) func() error {\n\tif r.Number >= 0 {",
+		Why: "a failover loses a grant that an agent was answered", Topologies: []string{"sentinel", "cluster"}, Profiles: []string{"waited"},
+	},
 }
