@@ -37,7 +37,7 @@ func (c *checker) attempts() {
 	for p, some := range sent {
 		slices.SortFunc(some, func(a, b sending) int { return int(min(max(a.Begin-b.Begin, -1), 1)) })
 		c.attempted(p, some, begun[p])
-		c.became(p, some, over[p])
+		c.concluded(p, some, over[p])
 	}
 }
 
@@ -50,10 +50,10 @@ func (c *checker) attempted(p path, some []sending, attempts []int64) {
 			attempts = attempts[1:]
 		case c.faults.lost(0, s.Begin):
 			c.excuse("G12: Redis lost the ticket, and nobody was asked before it was sent")
-		case c.faults.silent(s.Host, s.Begin):
+		case c.faults.unanswered(s.Host, s.Begin):
 			c.excuse("G12: Redis was away, and nobody was asked before it was sent")
-		case c.faults.killed(s.Host, s.Begin-queued, s.at+queued):
-			c.excuse("G12: the daemon was killed with the record in its queue")
+		case c.inQueue(s.Host, s.Begin-queued, s.at):
+			c.excuse(wasInQueue)
 		default:
 			c.violate("G12", p.ticket, []int{s.n}, "sent by %s on %s without a record of the attempt in the audit", p.host, p.channel)
 		}
@@ -63,8 +63,8 @@ func (c *checker) attempted(p path, some []sending, attempts []int64) {
 // recordedBy is by how much a record's time may be wrong here.
 const recordedBy = int64(100 * time.Millisecond)
 
-// became: is there a record of what became of each?
-func (c *checker) became(p path, some []sending, outcomes int) {
+// concluded: is there a record of what became of each?
+func (c *checker) concluded(p path, some []sending, outcomes int) {
 	for _, s := range some {
 		if outcomes >= len(some) {
 			return

@@ -101,8 +101,8 @@ func (c *checker) excused(t trace, calls []*call, missing int, more refusedMore)
 		switch {
 		case missing == 0:
 			return true
-		case c.inQueue(one):
-			c.excuse("G12: the daemon was killed with the record in its queue")
+		case c.inQueue(one.host, one.sent, one.came):
+			c.excuse(wasInQueue)
 		case c.countLost(t, one):
 			c.excuse("G12: the daemon was killed before it had told how many more refused calls there were")
 		default:
@@ -136,8 +136,12 @@ func (s *story) countLost(t trace, c *call) bool {
 	return t.code != "" && n >= oneByOne && s.faults.killed(t.host, c.came, c.came+minute)
 }
 
-// inQueue: may a call's record have been lost with a daemon that was killed? (docs/audit.md, "Numbers")
-func (s *story) inQueue(c *call) bool { return s.faults.killed(c.host, c.sent, c.came+queued) }
+// inQueue: may a record that was made in this time have been lost with a daemon that was killed? (docs/audit.md, "Numbers")
+func (s *story) inQueue(host string, from, to int64) bool {
+	return s.faults.killed(host, from, to+queued)
+}
+
+const wasInQueue = "G12: the daemon was killed with the record in its queue"
 
 // queued is for how long a record may wait in a daemon's queue.
 const queued = int64(2 * time.Second)

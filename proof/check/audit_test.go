@@ -88,13 +88,12 @@ func TestEachLossThatIsToldIsInTheAudit(t *testing.T) {
 	lost := func(before func(w *world, claim string), reason string) func(*world) {
 		return func(w *world) {
 			a := w.claim("host-a", "web", "t1")
+			w.pass(ttl * 1e6)
 			before(w, a)
 			if reason != "" {
-				w.audit("host-a", dict{"EVENT": "lost", "TICKET": "web/t1", "TOKEN": w.token, "REASON": reason})
+				w.lose(a, reason)
 			}
-			w.ask("host-a", "GET", "/v1/claims/"+a+"?wait=1s", nil, func() (int, any) {
-				return http.StatusOK, dict{"claim": dict{"id": a, "token": w.token, "asset": "web", "task": "t1", "status": "lost", "reason": "expired"}}
-			})
+			w.watch(a, "lost", "expired")
 		}
 	}
 	none := func(*world, string) {}

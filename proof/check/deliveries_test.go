@@ -177,10 +177,12 @@ func reopened(w *world, state string) {
 	})
 }
 
-// decide is an administrator who decides about one channel, or about all when about is empty. What one of them is then the answer says.
+// decide is an administrator on host-c who decides about one channel, or about all when about is empty. What one of them is then the answer
+// says.
 func (w *world) decide(what, about, channel, status string, attempts int64) {
 	w.ask("host-c", "POST", "/v1/outbox/web/t1/"+what, dict{"reason": "so it is", "channel": about}, func() (int, any) {
 		w.tickets["web/t1"].Delivery[channel] = delivery{Status: status, Attempts: attempts}
+		w.audit("host-c", dict{"EVENT": kinds[what][0], "CALL": what, "TICKET": "web/t1", "CHANNEL": about})
 		return http.StatusOK, dict{"ticket": w.shown("web/t1")}
 	})
 }
@@ -330,9 +332,7 @@ func TestNothingSupersededIsSent(t *testing.T) {
 		}, broken: "G10", says: "at once"},
 		"after it was discarded": {play: func(w *world) {
 			told(w)
-			w.ask("host-c", "POST", "/v1/outbox/web/t1/discard", dict{"reason": "so it is", "channel": "ops"}, func() (int, any) {
-				return http.StatusOK, dict{"ticket": w.shown("web/t1")}
-			})
+			w.decide("discard", "ops", "ops", "discarded", 0)
 			w.pass(4 * time.Second)
 			both(w)
 		}, broken: "G10", says: "after this"},

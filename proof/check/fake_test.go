@@ -256,6 +256,20 @@ func (w *world) release(host, id string) {
 	})
 }
 
+// lose notes that a claim of host-a is lost, and why.
+func (w *world) lose(id string, reason any) {
+	c := w.claims[id]
+	w.audit("host-a", dict{"EVENT": "lost", "ASSET": c.Asset, "TICKET": c.Asset + "/" + c.Task, "TOKEN": c.Token, "REASON": reason})
+}
+
+// watch is a holder on host-a who asks for his claim.
+func (w *world) watch(id, status string, reason any) {
+	c := w.claims[id]
+	w.ask("host-a", "GET", "/v1/claims/"+id+"?wait=1s", nil, func() (int, any) {
+		return http.StatusOK, dict{"claim": dict{"id": id, "token": c.Token, "asset": c.Asset, "task": c.Task, "status": status, "reason": reason}}
+	})
+}
+
 func (w *world) see(host, id string) {
 	w.ask(host, "GET", "/v1/tickets/"+id, nil, func() (int, any) {
 		if w.tickets[id] == nil {

@@ -103,7 +103,8 @@ func (all faults) crashed(host string, from, to int64) bool {
 // killed: did a daemon end in this time, and had no turn to write what it knew?
 func (all faults) killed(host string, from, to int64) bool {
 	return slices.ContainsFunc(all, func(f *fault) bool {
-		return f.within(from, to) && f.target == host && (strings.HasPrefix(f.name, "daemon is killed") || strings.HasPrefix(f.name, "daemon stays"))
+		at := f.within(from, to) && f.target == host
+		return at && (f.name == forGood || strings.HasPrefix(f.name, "daemon is killed") || strings.HasPrefix(f.name, "daemon stays"))
 	})
 }
 

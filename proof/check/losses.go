@@ -5,7 +5,6 @@ package check
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -21,8 +20,8 @@ func (c *checker) losses() {
 		}
 		switch told := g.calls[i]; {
 		case c.letGo(g) < told.came:
-		case c.faults.killed(g.host, g.came, told.came+queued):
-			c.excuse("G12: the daemon was killed with the record in its queue")
+		case c.inQueue(g.host, g.came, told.came):
+			c.excuse(wasInQueue)
 		default:
 			c.violate("G12", g.ticket(), append([]int{g.n}, told.records()...), "the loss of token %d on %s is not in the audit: %s", g.token, g.host, told)
 		}
@@ -33,7 +32,7 @@ func (c *checker) losses() {
 func (s *story) isLost(g *grant) bool {
 	return slices.ContainsFunc(s.audits, func(a auditRecord) bool {
 		f := a.Fields
-		return a.Host == g.host && f["PICKET_EVENT"] == "lost" && f["PICKET_TICKET"] == g.ticket() && f["PICKET_TOKEN"] == strconv.FormatInt(g.token, 10) &&
+		return a.Host == g.host && f["PICKET_EVENT"] == "lost" && f["PICKET_TICKET"] == g.ticket() && a.token() == g.token &&
 			!strings.HasPrefix(f["PICKET_REASON"], "expired: found")
 	})
 }

@@ -273,12 +273,9 @@ func TestHoldersAreTold(t *testing.T) {
 	watch := func(w *world, id, status string, reason any) {
 		if status == "lost" {
 			w.pass(ttl * 1e6)
-			w.audit("host-a", dict{"EVENT": "lost", "TICKET": w.claims[id].Asset + "/" + w.claims[id].Task, "TOKEN": w.claims[id].Token, "REASON": reason})
+			w.lose(id, reason)
 		}
-		w.ask("host-a", "GET", "/v1/claims/"+id+"?wait=1s", nil, func() (int, any) {
-			c := w.claims[id]
-			return http.StatusOK, dict{"claim": dict{"id": id, "token": c.Token, "asset": c.Asset, "task": c.Task, "status": status, "reason": reason}}
-		})
+		w.watch(id, status, reason)
 	}
 	command := func(w *world, token int64, detail string) {
 		w.add("command", history.Record{Process: &history.Process{PID: int(token), Host: "host-a", Kind: "command", Asset: "web", Task: "t1", Token: token, Detail: detail}})

@@ -5,7 +5,6 @@ package check
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -59,8 +58,7 @@ func (s *story) grantedOn() map[string]map[int64]*grant {
 	}
 	for _, a := range s.audits {
 		if f := a.Fields; f["PICKET_EVENT"] == "claimed" {
-			token, _ := strconv.ParseInt(f["PICKET_TOKEN"], 10, 64)
-			note(&grant{host: a.Host, asset: f["PICKET_ASSET"], task: strings.TrimPrefix(f["PICKET_TICKET"], f["PICKET_ASSET"]+"/"), token: token, n: a.n, came: made(a)})
+			note(&grant{host: a.Host, asset: f["PICKET_ASSET"], task: strings.TrimPrefix(f["PICKET_TICKET"], f["PICKET_ASSET"]+"/"), token: a.token(), n: a.n, came: made(a)})
 		}
 	}
 	for _, p := range s.processes {

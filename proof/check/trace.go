@@ -93,7 +93,7 @@ func (s *story) traceOf(one *call) (trace, bool) {
 func (a auditRecord) trace() (trace, bool) {
 	f := a.Fields
 	t := trace{host: a.Host, call: f["PICKET_CALL"], ticket: f["PICKET_TICKET"]}
-	token, _ := strconv.ParseInt(f["PICKET_TOKEN"], 10, 64)
+	token := a.token()
 	switch event := f["PICKET_EVENT"]; {
 	case kinds[t.call] == nil || event == "unconfirmed" || event == "lost":
 		return trace{}, false

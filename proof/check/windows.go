@@ -102,10 +102,10 @@ func (s *story) nobodyAsked(_ key, a, b sending) bool {
 	switch {
 	case knew(a, b):
 		return false
-	case b.Begin-s.over(a) <= unasked && s.faults.silent(b.Host, b.Begin):
+	case b.Begin-s.over(a) <= unasked && s.faults.unanswered(b.Host, b.Begin):
 		return true
 	}
-	return a.Host != b.Host && s.faults.silent(a.Host, a.Begin) && s.unrecorded(a, b.Begin-repeated)
+	return a.Host != b.Host && s.faults.unanswered(a.Host, a.Begin) && s.unrecorded(a, b.Begin-repeated)
 }
 
 // begunBefore: an attempt that was taken before the decision begins within its lease, if something held its sender up. (outbox/doc.go)

@@ -79,8 +79,8 @@ var notifications = []Mutation{
 	},
 	{
 		Name: "anything can be settled", Guarantee: "G9", File: "engine/delivery/decide.go",
-		Old: "outbox.Sent, settleable, audit.Settled",
-		New: "outbox.Sent, discardable, audit.Settled",
+		Old: "t, err := c.decide(ctx, r, outbox.Sent, settleable, audit.Settled)",
+		New: "t, err := c.decide(ctx, r, outbox.Sent, discardable, audit.Settled)",
 		Why: "what was not tried yet counts as arrived by the word of a person who cannot know", Profiles: []string{"kept"},
 	},
 	{
