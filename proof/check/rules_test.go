@@ -248,6 +248,7 @@ func TestTheLockOfTheDeadIsFreed(t *testing.T) {
 	starves := func(host string) func(*world) {
 		return func(w *world) { w.audit(host, dict{"EVENT": "lost", "ASSET": "db", "TOKEN": 6, "REASON": "expired"}) }
 	}
+	starving := func(long time.Duration) func(*world) { return func(w *world) { w.pass(long); starves("host-a")(w) } }
 	dump := func(w *world) { w.pass(2 * time.Second); w.fault("older dump", "", true, false, func() {}) }
 	judge(t, map[string]spoilt{
 		"it runs out":             {play: lost("process_exit", none, none, 2*time.Second), broken: "G7", says: "had ended for 2"},
@@ -257,6 +258,8 @@ func TestTheLockOfTheDeadIsFreed(t *testing.T) {
 		"just after it was away":  {play: lost("process_exit", since(4*time.Second), none, 2*time.Second)},
 		"long after it was away":  {play: lost("process_exit", since(6*time.Second), none, 2*time.Second), broken: "G7"},
 		"its daemon has no turn":  {play: lost("process_exit", none, starves("host-a"), 2*time.Second)},
+		"it had none since":       {play: lost("process_exit", none, starving(2*time.Second), 0)},
+		"it has none later":       {play: lost("process_exit", none, starving(7*time.Second), 0), broken: "G7"},
 		"another has no turn":     {play: lost("process_exit", none, starves("host-c"), 2*time.Second), broken: "G7"},
 		"a clock is set long before": {play: func(w *world) {
 			w.clock(-time.Minute, func() {})
