@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/picketd/picket/proof/check"
@@ -125,9 +126,13 @@ func (o *one) make(ctx context.Context) (setup history.Setup, err error) {
 	})
 }
 
-// waitReplicas is for how many replicas a grant waits: a set-up that fails over keeps what it confirmed only so.
+// waitReplicas is for how many replicas a grant waits: a set-up that fails over keeps what it confirmed only so. With two replicas, of
+// which a Sentinel may take either, it is both. (docs/redis.md)
 func (o *one) waitReplicas() int {
-	if o.profile == "kept" && o.topology != "standalone" {
+	switch {
+	case o.profile == "waited" && o.topology == "sentinel":
+		return 2
+	case o.topology != "standalone" && (o.profile == "kept" || o.profile == "waited"):
 		return 1
 	}
 	return 0
@@ -135,7 +140,7 @@ func (o *one) waitReplicas() int {
 
 // patience is how long a master may be silent before a replica takes over: so long that none does where nothing is to be lost.
 func (o *one) patience() time.Duration {
-	if o.profile == "lost" || o.profile == "mixed" {
+	if slices.Contains([]string{"lost", "mixed", "waited"}, o.profile) {
 		return 0
 	}
 	return time.Minute

@@ -227,7 +227,7 @@ func (c *checker) wanted(k key, some []sending) {
 
 // differs tells of two contents under one key, unless Redis lost the first. (docs/redis.md: the work is done again)
 func (c *checker) differs(k key, records []int, from, to int64, text string) {
-	if c.faults.lost(0, max(from, to)) {
+	if c.faults.forgot(0, max(from, to)) {
 		c.excuse("G9: Redis lost what was accepted, and it was accepted anew")
 		return
 	}

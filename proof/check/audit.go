@@ -4,7 +4,6 @@
 package check
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -56,58 +55,32 @@ func tells(list string, from, to int64) bool {
 	return from > to
 }
 
-// trace is by what a write is found in the audit.
-type trace struct {
-	host, call, ticket, code string
-	token                    int64
-}
-
-func (t trace) String() string {
-	text := fmt.Sprintf("%s of token %d on %s by %s", t.call, t.token, t.ticket, t.host)
-	if t.code != "" {
-		text += ", refused with " + t.code
-	}
-	return text
-}
-
-// inAudit are the names of calls on a claim as the audit has them.
-var inAudit = map[string]string{toClaim: "claim", toStep: "step", toFail: "fail", toNotify: "notify", toFinish: "finish", toRelease: "release"}
-
 // audit joins the answers with the audit: each write, accepted or refused, left one record on its host. (G12)
 func (c *checker) audit() {
 	answered, open := map[trace][]*call{}, map[trace]int{}
 	for _, one := range c.calls {
 		t, ok := c.traceOf(one)
-		if ok && one.kind == toStep && one.in.Finish { // what was recorded before is a replay, and the claim's end a second record
-			end := t
-			end.code = ""
-			open[end]++
-		}
 		switch {
 		case !ok:
-		case one.unknown(), one.code == "TICKET_DAMAGED": // what was written may have been lost before it was read for the answer
-			t.code = ""
+		case one.unknown(), one.damaged():
 			open[t]++
+			open[one.refusal("")]++ // it may have been refused, too
 		default:
 			answered[t] = append(answered[t], one)
 		}
-	}
-	noted, told := map[trace][]int{}, map[string]bool{} // told: of which code a host says that it has counted more
-	for _, a := range c.audits {
-		f := a.Fields
-		token, _ := strconv.ParseInt(f["PICKET_TOKEN"], 10, 64)
-		t := trace{a.Host, f["PICKET_CALL"], f["PICKET_TICKET"], "", token}
-		switch f["PICKET_EVENT"] {
-		case "refused":
-			t.code = f["PICKET_CODE"]
-		case "refusals":
-			told[a.Host+f["PICKET_CODE"]] = true
-			continue
-		case "unconfirmed", "lost", "forced": // the last is an administrator's
-			continue
+		if ok && one.kind == toStep && one.in.Finish { // what was recorded before is a replay, and the claim's end a second record
+			t.code = ""
+			open[t]++
 		}
-		noted[t] = append(noted[t], a.n)
 	}
+	noted := map[trace][]int{}
+	for _, a := range c.audits {
+		if t, ok := a.trace(); ok {
+			noted[t] = append(noted[t], a.n)
+			c.ofItsKind(t, a)
+		}
+	}
+	more := c.moreRefused()
 	for _, t := range slices.SortedFunc(maps.Keys(answered), func(a, b trace) int { return strings.Compare(a.String(), b.String()) }) {
 		calls, n := answered[t], len(noted[t])
 		var records []int
@@ -115,58 +88,60 @@ func (c *checker) audit() {
 			records = append(records, one.records()...)
 		}
 		records = append(records, noted[t]...)
-		switch {
-		case n >= len(calls) && n <= len(calls)+open[trace{t.host, t.call, t.ticket, "", t.token}]+open[trace{t.host, t.call, t.ticket, "", 0}]:
-		case n > len(calls):
-			c.violate("G12", t.ticket, records, "%d answers, and %d records in the audit: %s", len(calls), n, t)
-		case told[t.host+t.code]:
-			c.excuse("G12: more of a user's refused calls than are recorded one by one")
-		case c.countLost(t, calls):
-			c.excuse("G12: the daemon was killed before it had told how many more refused calls there were")
-		case c.inQueue(t.host, calls):
-			c.excuse("G12: the daemon was killed with the record in its queue")
-		default:
+		most := len(calls) + open[t.open()] + open[trace{host: t.host, call: t.call, ticket: t.ticket}]
+		if n > most || n < len(calls) && !c.excused(t, calls, len(calls)-n, more) {
 			c.violate("G12", t.ticket, records, "%d answers, and %d records in the audit: %s", len(calls), n, t)
 		}
 	}
 }
 
-// traceOf is by what a call on a claim is found in the audit; not, if it leaves no record.
-func (s *story) traceOf(one *call) (trace, bool) {
-	g := s.byClaim[one.claimID]
-	name := inAudit[one.kind]
-	if one.kind == toClaim && one.ok() && one.out.Claim != nil {
-		g = s.byClaim[one.out.Claim.ID]
+// excused: may the records of so many of the calls have been lost with a daemon that was killed, or are they told of together?
+func (c *checker) excused(t trace, calls []*call, missing int, more refusedMore) bool {
+	for _, one := range calls {
+		switch {
+		case missing == 0:
+			return true
+		case c.inQueue(one.host, one.sent, one.came):
+			c.excuse(wasInQueue)
+		case c.countLost(t, one):
+			c.excuse("G12: the daemon was killed before it had told how many more refused calls there were")
+		default:
+			continue
+		}
+		missing--
 	}
-	if one.kind == toClaim && one.unknown() {
-		return trace{host: one.host, call: name, ticket: one.ticket()}, true
+	if missing > 0 && more.have(t, calls, missing) {
+		c.excuse("G12: more of a user's refused calls than are recorded one by one")
+		return true
 	}
-	refused := one.code == "CLAIM_LOST" || slices.Contains(decided, one.code)
-	if g == nil || name == "" || one.force || !one.ok() && !one.unknown() && !refused {
-		return trace{}, false
+	return missing == 0
+}
+
+// ofItsKind: a call's record has a kind that such a call can have.
+func (c *checker) ofItsKind(t trace, a auditRecord) {
+	if event := a.Fields["PICKET_EVENT"]; t.code == "" && !slices.Contains(kinds[t.call], event) {
+		c.violate("G12", t.ticket, []int{a.n}, "a record of the kind %s in the audit: %s", event, t)
 	}
-	return trace{one.host, name, g.ticket(), one.code, g.token}, true
 }
 
 // countLost: were as many calls refused with a code within a minute as are recorded one by one, and the daemon killed before it told of
 // more? (docs/audit.md)
-func (s *story) countLost(t trace, calls []*call) bool {
-	const minute, limit = int64(time.Minute), 20
-	for _, one := range calls {
-		n := 0
-		for _, a := range s.audits {
-			if a.Host == t.host && a.Fields["PICKET_CODE"] == t.code && a.at > one.came-minute && a.at < one.came+minute {
-				n++
-			}
-		}
-		if t.code != "" && n >= limit && s.faults.crashed(t.host, one.came, one.came+minute) {
-			return true
+func (s *story) countLost(t trace, c *call) bool {
+	n := 0
+	for _, a := range s.audits {
+		if a.Host == t.host && a.Fields["PICKET_CODE"] == t.code && a.at > c.came-minute && a.at < c.came+minute {
+			n++
 		}
 	}
-	return false
+	return t.code != "" && n >= oneByOne && s.faults.killed(t.host, c.came, c.came+minute)
 }
 
-// inQueue: may the records of some calls have been lost with a daemon that was killed? (docs/audit.md, "Numbers")
-func (s *story) inQueue(host string, calls []*call) bool {
-	return slices.ContainsFunc(calls, func(c *call) bool { return s.faults.crashed(host, c.sent, c.came+int64(2*time.Second)) })
+// inQueue: may a record that was made in this time have been lost with a daemon that was killed? (docs/audit.md, "Numbers")
+func (s *story) inQueue(host string, from, to int64) bool {
+	return s.faults.killed(host, from, to+queued)
 }
+
+const wasInQueue = "G12: the daemon was killed with the record in its queue"
+
+// queued is for how long a record may wait in a daemon's queue.
+const queued = int64(2 * time.Second)

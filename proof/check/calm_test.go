@@ -61,9 +61,10 @@ func TestALossHasItsReason(t *testing.T) {
 			id := w.claim("host-a", "web", "t1")
 			meanwhile(w, id)
 			w.pass(5 * time.Second)
-			w.ask("host-a", "GET", "/v1/claims/"+id, nil, func() (int, any) {
-				return http.StatusOK, dict{"claim": dict{"id": id, "token": w.claims[id].Token, "asset": "web", "task": "t1", "status": "lost", "reason": reason}}
-			})
+			if reason != "released" { // an end of its holder's is no loss, and has a record of its own
+				w.lose(id, reason)
+			}
+			w.watch(id, "lost", reason)
 		}
 	}
 	none := func(*world, string) {}
@@ -87,13 +88,12 @@ func TestALossHasItsReason(t *testing.T) {
 	judge(t, map[string]spoilt{
 		"its trust ran out": {play: told("expired", none)},
 		"it had not": {play: func(w *world) {
-			w.claim("host-a", "web", "t1")
-			w.audit("host-a", dict{"EVENT": "lost", "ASSET": "web", "TOKEN": w.token, "REASON": "expired"})
+			w.lose(w.claim("host-a", "web", "t1"), "expired")
 		}, broken: "G8", says: "recorded as lost by expired"},
 		"the clock ended its lock": {play: func(w *world) {
-			w.claim("host-a", "web", "t1")
+			id := w.claim("host-a", "web", "t1")
 			w.clock(time.Minute, func() {})
-			w.audit("host-a", dict{"EVENT": "lost", "ASSET": "web", "TOKEN": w.token, "REASON": "expired"})
+			w.lose(id, "expired")
 		}},
 		"taken by another":            {play: told("taken", another)},
 		"by nobody":                   {play: told("taken", none), broken: "G8", says: "ended by taken, which is not so"},
@@ -111,8 +111,7 @@ func TestALossHasItsReason(t *testing.T) {
 		"its process ended":           {play: watched(false)},
 		"which calls later":           {play: watched(true), broken: "G8", says: "ended by process_exit"},
 		"it is so recorded for no cause": {play: func(w *world) {
-			w.claim("host-a", "web", "t1")
-			w.audit("host-a", dict{"EVENT": "lost", "ASSET": "web", "TOKEN": w.token, "REASON": "forced"})
+			w.lose(w.claim("host-a", "web", "t1"), "forced")
 		}, broken: "G8", says: "recorded as lost by forced"},
 	})
 }

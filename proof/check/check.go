@@ -29,6 +29,7 @@ var rules = []struct {
 	{[]string{"G7"}, (*checker).freed},
 	{[]string{"G7", "G11"}, (*checker).lives},
 	{[]string{"G8"}, (*checker).toldOfLoss},
+	{[]string{"G8"}, (*checker).scanners},
 	{[]string{"G9", "G10"}, (*checker).delivery},
 	{[]string{"G9"}, (*checker).settled},
 	{[]string{"G9"}, (*checker).left},
@@ -36,8 +37,12 @@ var rules = []struct {
 	{[]string{"G11"}, (*checker).problems},
 	{[]string{"G2", "G3", "G4", "G5", "G12"}, (*checker).recorded},
 	{[]string{"G2"}, (*checker).fenced},
+	{[]string{"G2", "G9"}, (*checker).waited},
 	{[]string{"G12"}, (*checker).numbers},
 	{[]string{"G12"}, (*checker).audit},
+	{[]string{"G12"}, (*checker).stopped},
+	{[]string{"G12"}, (*checker).attempts},
+	{[]string{"G12"}, (*checker).losses},
 }
 
 // harness is what is broken when a history cannot be judged because of how it was written.

@@ -58,9 +58,9 @@ func (all faults) reach(from int64, such func(*fault) bool) int64 {
 // felt is until when something may show that ended at a time.
 func felt(end int64) int64 { return min(end, never-int64(stall)) + int64(stall) }
 
-// silent: had Redis answered a daemon nothing for as long as that takes, when it sent without asking at a time? It asks for 5 s first, and
+// unanswered: had Redis answered a daemon nothing for as long as that takes, when it sent without asking at a time? It asks for 5 s first, and
 // sends within the 7 s after that. (outbox/doc.go)
-func (all faults) silent(host string, at int64) bool {
+func (all faults) unanswered(host string, at int64) bool {
 	such := func(f *fault) bool { return f.silences(host) }
 	return slices.ContainsFunc(all, func(f *fault) bool {
 		return such(f) && f.begin <= at-away && all.reach(f.begin, such) >= max(felt(f.begin+away), at-asking+away)

@@ -56,6 +56,6 @@ func (s *story) concerns(c *call, run int64, channel string) bool {
 // reopened: did an administrator begin a new run when Redis had lost that this one was to be told? It is superseded then. (outbox/doc.go)
 func (s *story) reopened(a acceptance) bool {
 	return slices.ContainsFunc(s.calls, func(c *call) bool {
-		return c.kind == toReopen && c.ticket() == a.ticket() && (c.ok() || c.unknown()) && s.faults.lost(a.sent, c.came)
+		return c.kind == toReopen && c.ticket() == a.ticket() && (c.ok() || c.unknown()) && s.faults.forgot(a.sent, c.came)
 	})
 }

@@ -24,9 +24,11 @@ func told(w *world) string {
 
 // sent adds a request on a channel, which changes nothing.
 func (w *world) sent(host, channel string, long time.Duration, status int) *history.Sending {
+	w.audit(host, dict{"EVENT": "attempt", "TICKET": "web/t1", "CHANNEL": channel})
 	s := &history.Sending{Channel: channel, Host: host, Key: `"web/t1"`, Digest: "danger", Title: "danger", Asset: "web", Task: "t1", Run: 1, Begin: w.at, Status: status}
 	w.pass(long)
 	w.add("receiver", history.Record{Sending: s})
+	w.audit(host, dict{"EVENT": "undelivered", "TICKET": "web/t1", "CHANNEL": channel})
 	return s
 }
 
@@ -170,14 +172,17 @@ func reopened(w *world, state string) {
 	w.ask("host-c", "POST", "/v1/tickets/web/t1/reopen", dict{"reason": "so it is"}, func() (int, any) {
 		w.token, w.holder["web"] = w.token+5, 0
 		w.tickets["web/t1"] = &ticket{ID: "web/t1", State: initial, Run: 2, Token: w.token, Steps: map[string]step{}}
+		w.audit("host-c", dict{"EVENT": "reopened", "CALL": "reopen", "TICKET": "web/t1"})
 		return http.StatusOK, dict{"ticket": w.shown("web/t1")}
 	})
 }
 
-// decide is an administrator who decides about one channel, or about all when about is empty. What one of them is then the answer says.
+// decide is an administrator on host-c who decides about one channel, or about all when about is empty. What one of them is then the answer
+// says.
 func (w *world) decide(what, about, channel, status string, attempts int64) {
 	w.ask("host-c", "POST", "/v1/outbox/web/t1/"+what, dict{"reason": "so it is", "channel": about}, func() (int, any) {
 		w.tickets["web/t1"].Delivery[channel] = delivery{Status: status, Attempts: attempts}
+		w.audit("host-c", dict{"EVENT": kinds[what][0], "CALL": what, "TICKET": "web/t1", "CHANNEL": about})
 		return http.StatusOK, dict{"ticket": w.shown("web/t1")}
 	})
 }
@@ -327,9 +332,7 @@ func TestNothingSupersededIsSent(t *testing.T) {
 		}, broken: "G10", says: "at once"},
 		"after it was discarded": {play: func(w *world) {
 			told(w)
-			w.ask("host-c", "POST", "/v1/outbox/web/t1/discard", dict{"reason": "so it is", "channel": "ops"}, func() (int, any) {
-				return http.StatusOK, dict{"ticket": w.shown("web/t1")}
-			})
+			w.decide("discard", "ops", "ops", "discarded", 0)
 			w.pass(4 * time.Second)
 			both(w)
 		}, broken: "G10", says: "after this"},
@@ -363,7 +366,7 @@ func TestNobodyTakesOverFromOneThatLives(t *testing.T) {
 			both(w)
 			w.fault(name, target, false, false, func() { w.pass(before) })
 			w.pass(after)
-			at := time.Unix(1, w.at).Format(time.RFC3339Nano)
+			at := time.Unix(0, w.at).Format(time.RFC3339Nano)
 			w.audit("host-c", dict{"EVENT": "inherited", "TICKET": "web/t1", "REASON": "from daemon D2", "TIME": at})
 			w.ask("host-a", "GET", "/v1/hosts", nil, func() (int, any) {
 				return http.StatusOK, json.RawMessage(`{"hosts":[{"id":"D1","host":"host-a"},{"id":"D2","host":"host-b"}]}`)

@@ -58,7 +58,7 @@ func (w *world) pass(long time.Duration) { w.at += long.Nanoseconds() }
 func (w *world) ask(host, method, path string, body any, answer func() (int, any)) {
 	w.calls++
 	id, by := fmt.Sprint("c", w.calls), "agent "+host+"/1.1"
-	w.add(by, history.Record{Call: &history.Call{ID: id, Host: host, PID: len(host)*100 + int(host[5]), Method: method, Path: path, Body: text(body)}})
+	w.add(by, history.Record{Call: &history.Call{ID: id, Host: host, PID: agentOf(host), Method: method, Path: path, Body: text(body)}})
 	status, with := answer()
 	w.add(by, history.Record{Answer: &history.Answer{ID: id, Status: status, Body: text(with)}})
 }
@@ -75,6 +75,14 @@ func text(v any) json.RawMessage {
 }
 
 type dict map[string]any
+
+// refuse is the record of a call that was refused before it was known what it is about.
+func (w *world) refuse(host, call, code string) {
+	w.audit(host, dict{"EVENT": "refused", "CALL": call, "CODE": code, "AGENT_PID": agentOf(host)})
+}
+
+// agentOf is the process that makes a host's calls.
+func agentOf(host string) int { return len(host)*100 + int(host[5]) }
 
 func problem(status int, code string, more dict) (int, any) {
 	body := dict{"code": code, "detail": "so it is", "status": status}
@@ -248,6 +256,20 @@ func (w *world) release(host, id string) {
 	})
 }
 
+// lose notes that a claim of host-a is lost, and why.
+func (w *world) lose(id string, reason any) {
+	c := w.claims[id]
+	w.audit("host-a", dict{"EVENT": "lost", "ASSET": c.Asset, "TICKET": c.Asset + "/" + c.Task, "TOKEN": c.Token, "REASON": reason})
+}
+
+// watch is a holder on host-a who asks for his claim.
+func (w *world) watch(id, status string, reason any) {
+	c := w.claims[id]
+	w.ask("host-a", "GET", "/v1/claims/"+id+"?wait=1s", nil, func() (int, any) {
+		return http.StatusOK, dict{"claim": dict{"id": id, "token": c.Token, "asset": c.Asset, "task": c.Task, "status": status, "reason": reason}}
+	})
+}
+
 func (w *world) see(host, id string) {
 	w.ask(host, "GET", "/v1/tickets/"+id, nil, func() (int, any) {
 		if w.tickets[id] == nil {
@@ -260,7 +282,8 @@ func (w *world) see(host, id string) {
 func (w *world) admin(host, method, path, call, kind string, change func()) {
 	w.ask(host, method, path, dict{"reason": "so it is"}, func() (int, any) {
 		change()
-		w.audit(host, dict{"EVENT": kind, "CALL": call})
+		parts := strings.Split(path, "/")
+		w.audit(host, dict{"EVENT": kind, "CALL": call, "ASSET": parts[3], "TICKET": strings.Join(parts[3:len(parts)-1], "/")})
 		return http.StatusOK, dict{}
 	})
 }
@@ -269,6 +292,7 @@ func (w *world) admin(host, method, path, call, kind string, change func()) {
 func (w *world) send(host, channel, id string, status int) {
 	t := w.tickets[id]
 	asset, task, _ := strings.Cut(id, "/")
+	w.audit(host, dict{"EVENT": "attempt", "TICKET": id, "CHANNEL": channel})
 	begin := w.at
 	w.pass(20 * time.Millisecond)
 	key := fmt.Sprintf("%q", id)
@@ -282,6 +306,8 @@ func (w *world) send(host, channel, id string, status int) {
 	if status == http.StatusOK {
 		t.Delivery[channel] = delivery{"sent", t.Delivery[channel].Attempts + 1, host}
 		w.audit(host, dict{"EVENT": "receipt", "TICKET": id, "CHANNEL": channel, "CALL": "outcome"})
+	} else {
+		w.audit(host, dict{"EVENT": "undelivered", "TICKET": id, "CHANNEL": channel})
 	}
 	if !slices.ContainsFunc([]string{"ops", "once"}, func(name string) bool { return t.Delivery[name].Status != "sent" }) {
 		t.State = finished
@@ -310,6 +336,7 @@ func (w *world) strike(f history.Fault, meanwhile func()) {
 func (w *world) audit(host string, fields dict) {
 	w.seq[host]++
 	all := map[string]string{"PICKET_RUN": "run-" + host, "PICKET_SEQ": fmt.Sprint(w.seq[host]), "PICKET_HOST": host}
+	all["PICKET_TIME"] = time.Unix(0, w.at).UTC().Format(time.RFC3339Nano)
 	for k, v := range fields {
 		all["PICKET_"+k] = fmt.Sprint(v)
 	}

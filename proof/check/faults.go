@@ -18,6 +18,7 @@ type fault struct {
 	target       string
 	loses, steps bool
 	by           int64 // ns by which it sets a clock, and in the end sets it back
+	keeps        bool  // what was waited for
 	begin, end   int64
 }
 
@@ -34,6 +35,7 @@ func (all *faults) note(open map[int]*fault, n int, r history.Record) {
 		*all = append(*all, f)
 	}
 	f.name, f.target = r.Fault.Name, r.Fault.Target
+	f.keeps = f.keeps || r.Fault.Keeps
 	f.loses, f.steps = f.loses || r.Fault.Loses, f.steps || r.Fault.Steps
 	if by, err := time.ParseDuration(r.Fault.Detail); f.steps && err == nil {
 		f.by = by.Nanoseconds()
@@ -59,6 +61,11 @@ func (f *fault) within(from, to int64) bool { return f.begin <= to && from <= f.
 // lost: may Redis have lost what it confirmed in this time?
 func (all faults) lost(from, to int64) bool {
 	return slices.ContainsFunc(all, func(f *fault) bool { return f.loses && f.within(from, to) })
+}
+
+// forgot: may Redis have lost in this time what it confirmed, also what replicas were waited for?
+func (all faults) forgot(from, to int64) bool {
+	return slices.ContainsFunc(all, func(f *fault) bool { return f.loses && !f.keeps && f.within(from, to) })
 }
 
 // kept is from when on Redis has kept what it confirmed; 0: always.
@@ -88,8 +95,16 @@ func (all faults) without(one *fault) faults {
 
 // crashed: did a daemon end in this time, in whatever way?
 func (all faults) crashed(host string, from, to int64) bool {
+	return all.killed(host, from, to) || slices.ContainsFunc(all, func(f *fault) bool {
+		return f.within(from, to) && f.target == host && f.name == "daemon is stopped"
+	})
+}
+
+// killed: did a daemon end in this time, and had no turn to write what it knew?
+func (all faults) killed(host string, from, to int64) bool {
 	return slices.ContainsFunc(all, func(f *fault) bool {
-		return f.within(from, to) && f.target == host && (strings.HasPrefix(f.name, "daemon is") || strings.HasPrefix(f.name, "daemon stays"))
+		at := f.within(from, to) && f.target == host
+		return at && (f.name == forGood || strings.HasPrefix(f.name, "daemon is killed") || strings.HasPrefix(f.name, "daemon stays"))
 	})
 }
 

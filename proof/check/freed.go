@@ -25,7 +25,7 @@ func (c *checker) freed() {
 			ended[of] = a
 		case told && strings.HasPrefix(reason, "expired: found") && a.at-was.at > int64(prompt):
 			from, to := was.at-ttl, was.at+int64(prompt)
-			if !c.faults.struck(was.Host, from, to) && !c.starved(was.Host, from, to) &&
+			if !c.faults.struck(was.Host, from, to) && !c.starved(was.Host, from, to+ttl) && // a claim is lost a TTL after that begins
 				!c.faults.lost(was.at-int64(prompt), a.at) { // an older dump has the lock
 				c.violate("G7", of.asset, []int{was.n, a.n},
 					"the process of token %s on %s had ended for %s, and its lock was not freed: the next claim found that it had run out",

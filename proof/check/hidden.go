@@ -5,7 +5,6 @@ package check
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -77,7 +76,7 @@ func (b *builder) bound(asset string) {
 			}
 		}
 		for _, a := range b.audits {
-			if f := a.Fields; f["PICKET_EVENT"] == "claimed" && f["PICKET_ASSET"] == asset && f["PICKET_TOKEN"] == strconv.FormatInt(o.token, 10) {
+			if f := a.Fields; f["PICKET_EVENT"] == "claimed" && f["PICKET_ASSET"] == asset && a.token() == o.token {
 				o.end = min(o.end, a.at)
 			}
 		}
@@ -131,8 +130,7 @@ func (s *story) named(asset string) map[int64]named {
 	}
 	for _, a := range s.audits {
 		if f := a.Fields; f["PICKET_EVENT"] == "claimed" && f["PICKET_ASSET"] == asset {
-			token, _ := strconv.ParseInt(f["PICKET_TOKEN"], 10, 64)
-			note(f["PICKET_TICKET"], a.Host, token)
+			note(f["PICKET_TICKET"], a.Host, a.token())
 		}
 	}
 	return all

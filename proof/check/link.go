@@ -30,7 +30,7 @@ func (s *story) link() {
 			listed[k.ID] = k
 		}
 		if k, ok := listed[c.claimID]; ok {
-			c.asset, c.task = k.Asset, k.Task
+			c.asset, c.task, c.token = k.Asset, k.Task, k.Token
 		}
 		g := s.byClaim[c.claimID]
 		if g == nil && c.claimID != "" {
@@ -42,7 +42,7 @@ func (s *story) link() {
 			g = s.byClaim[told.ID]
 		}
 		if g != nil {
-			c.asset, c.task = g.asset, g.task
+			c.asset, c.task, c.token = g.asset, g.task, g.token
 			g.calls = append(g.calls, c)
 		}
 	}

@@ -6,7 +6,6 @@ package check
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -150,7 +149,7 @@ func (c *checker) releases(read *call) {
 			continue
 		}
 		if !slices.ContainsFunc(read.out.Events, func(e event) bool {
-			return e.Event == "released" && strconv.FormatInt(e.Token, 10) == f["PICKET_TOKEN"]
+			return e.Event == "released" && e.Token == a.token()
 		}) {
 			c.violate("G12", read.ticket(), append(read.records(), a.n), "the release of token %s on %s is in the audit, and not in the history",
 				f["PICKET_TOKEN"], a.Host)

@@ -157,6 +157,7 @@ func TestAdministratorsEndRunsAndClaims(t *testing.T) {
 				w.holder["web"] = 0
 			}
 			w.tickets["web/t1"] = &ticket{ID: k.ID, State: after, Run: k.Run + 1, Token: w.token, Revision: k.Revision + 1, Steps: map[string]step{}}
+			w.audit("host-c", dict{"EVENT": "reopened", "CALL": "reopen", "TICKET": "web/t1"})
 			return http.StatusOK, dict{"ticket": w.shown("web/t1")}
 		})
 	}

@@ -81,7 +81,10 @@ func TestARefusalSaysWhatWouldBeRight(t *testing.T) {
 	t.Parallel()
 	answer := func(status int, body string) func(*world) {
 		return func(w *world) {
-			w.ask("host-a", "POST", "/v1/claims", dict{"asset": ""}, func() (int, any) { return status, json.RawMessage(body) })
+			w.ask("host-a", "POST", "/v1/claims", dict{"asset": ""}, func() (int, any) {
+				w.refuse("host-a", "claim", "INVALID")
+				return status, json.RawMessage(body)
+			})
 		}
 	}
 	judge(t, map[string]spoilt{
@@ -89,6 +92,46 @@ func TestARefusalSaysWhatWouldBeRight(t *testing.T) {
 		"without a code":             {play: answer(422, `{"detail":"so it is"}`), broken: "G11"},
 		"without a sentence":         {play: answer(422, `{"code":"INVALID"}`), broken: "G11"},
 		"for no known reason":        {play: answer(500, `{"code":"INTERNAL","detail":"so it is"}`), broken: "G11"},
+	})
+}
+
+func TestBadInputIsRefused(t *testing.T) {
+	t.Parallel()
+	// accepted is a call on a claim, or to a path, that is answered well.
+	accepted := func(path, body string) func(*world) {
+		return func(w *world) {
+			if !strings.HasPrefix(path, "/") {
+				path = "/v1/claims/gone/" + path
+			}
+			w.ask("host-a", "POST", path, json.RawMessage(body), func() (int, any) { return http.StatusOK, dict{} })
+		}
+	}
+	bad := func(path, body, says string) spoilt {
+		return spoilt{play: accepted(path, body), broken: "G11", says: "accepted, though in its body " + says}
+	}
+	judge(t, map[string]spoilt{
+		"a step that is right":     {play: accepted("steps", `{"step":"online","state":"ASSET_ONLINE","facts":{"a":1}}`)},
+		"a failure of a call":      {play: accepted("failures", `{"step":"notify","error":"no"}`)},
+		"a notification":           {play: accepted("notification", `{"title":"x","text":"y","severity":"low","channels":["ops"]}`)},
+		"an unknown step":          bad("steps", `{"step":"nonsense","state":"ASSET_ONLINE"}`, "the step is unknown"),
+		"an unknown step fails":    bad("failures", `{"step":"nonsense","error":"no"}`, "the step is unknown"),
+		"an unknown field":         bad("steps", `{"step":"online","state":"ASSET_ONLINE","fact":1}`, "fact is no field"),
+		"no error":                 bad("failures", `{"step":"online"}`, "error is missing"),
+		"no body":                  bad("failures", `1`, "step is missing"),
+		"a field twice":            bad("finish", `{"summary":"a","summary":"b"}`, "summary stands twice"),
+		"facts that are no object": bad("steps", `{"step":"online","state":"ASSET_ONLINE","facts":[]}`, "the facts are no object"),
+		"an unknown severity":      bad("notification", `{"title":"x","text":"y","severity":"dreadful"}`, "the severity is unknown"),
+		"an unknown channel":       bad("notification", `{"title":"x","text":"y","severity":"low","channels":["ops","nowhere"]}`, "a channel is unknown"),
+		"too long a title":         bad("notification", `{"title":"`+strings.Repeat("x", 257)+`","text":"y","severity":"low"}`, "the title is too long"),
+		"no reason":                bad("/v1/locks/web/break", `{}`, "reason is missing"),
+		"an act on no channel":     bad("/v1/outbox/web/t1/discard", `{"reason":"r","channel":"nowhere"}`, "a channel is unknown"),
+		"no task":                  bad("/v1/claims", `{"asset":"web"}`, "task is missing"),
+		"refused": {play: func(w *world) {
+			w.ask("host-a", "POST", "/v1/claims/gone/failures", json.RawMessage(`{"step":"online"}`), func() (int, any) {
+				w.refuse("host-a", "fail", "INVALID")
+				return problem(http.StatusUnprocessableEntity, "INVALID", nil)
+			})
+		}},
 	})
 }
 
@@ -113,6 +156,7 @@ func TestIDsAreUnique(t *testing.T) {
 // refused is a claim that finds the asset held.
 func (w *world) refused(host, asset, by string, pid int) {
 	w.ask(host, "POST", "/v1/claims", dict{"asset": asset, "task": "t2"}, func() (int, any) {
+		w.refuse(host, "claim", "LOCK_HELD")
 		return problem(http.StatusLocked, "LOCK_HELD", dict{"holder": holder{Host: by, PID: pid, Task: "t1", RemainingMS: 1000}})
 	})
 }
@@ -204,6 +248,7 @@ func TestTheLockOfTheDeadIsFreed(t *testing.T) {
 	starves := func(host string) func(*world) {
 		return func(w *world) { w.audit(host, dict{"EVENT": "lost", "ASSET": "db", "TOKEN": 6, "REASON": "expired"}) }
 	}
+	starving := func(long time.Duration) func(*world) { return func(w *world) { w.pass(long); starves("host-a")(w) } }
 	dump := func(w *world) { w.pass(2 * time.Second); w.fault("older dump", "", true, false, func() {}) }
 	judge(t, map[string]spoilt{
 		"it runs out":             {play: lost("process_exit", none, none, 2*time.Second), broken: "G7", says: "had ended for 2"},
@@ -213,6 +258,8 @@ func TestTheLockOfTheDeadIsFreed(t *testing.T) {
 		"just after it was away":  {play: lost("process_exit", since(4*time.Second), none, 2*time.Second)},
 		"long after it was away":  {play: lost("process_exit", since(6*time.Second), none, 2*time.Second), broken: "G7"},
 		"its daemon has no turn":  {play: lost("process_exit", none, starves("host-a"), 2*time.Second)},
+		"it had none since":       {play: lost("process_exit", none, starving(2*time.Second), 0)},
+		"it has none later":       {play: lost("process_exit", none, starving(7*time.Second), 0), broken: "G7"},
 		"another has no turn":     {play: lost("process_exit", none, starves("host-c"), 2*time.Second), broken: "G7"},
 		"a clock is set long before": {play: func(w *world) {
 			w.clock(-time.Minute, func() {})
@@ -229,11 +276,9 @@ func TestHoldersAreTold(t *testing.T) {
 	watch := func(w *world, id, status string, reason any) {
 		if status == "lost" {
 			w.pass(ttl * 1e6)
+			w.lose(id, reason)
 		}
-		w.ask("host-a", "GET", "/v1/claims/"+id+"?wait=1s", nil, func() (int, any) {
-			c := w.claims[id]
-			return http.StatusOK, dict{"claim": dict{"id": id, "token": c.Token, "asset": c.Asset, "task": c.Task, "status": status, "reason": reason}}
-		})
+		w.watch(id, status, reason)
 	}
 	command := func(w *world, token int64, detail string) {
 		w.add("command", history.Record{Process: &history.Process{PID: int(token), Host: "host-a", Kind: "command", Asset: "web", Task: "t1", Token: token, Detail: detail}})
@@ -335,7 +380,10 @@ func TestHoldersAreTold(t *testing.T) {
 			w.ask("host-c", "GET", "/v1/claims", nil, func() (int, any) {
 				return http.StatusOK, dict{"claims": []claim{{ID: "of-exec", Token: 900, Asset: "web", Task: "t1"}}}
 			})
-			w.ask("host-c", "DELETE", "/v1/claims/of-exec?force=true", nil, func() (int, any) { return http.StatusNoContent, nil })
+			w.ask("host-c", "DELETE", "/v1/claims/of-exec?force=true", nil, func() (int, any) {
+				w.audit("host-c", dict{"EVENT": "forced", "CALL": "release", "TICKET": "web/t1", "TOKEN": 900})
+				return http.StatusNoContent, nil
+			})
 		}), excused: "G8: an administrator took it from its holder"},
 		"the lock is broken": {
 			play:    exec("", func(w *world) { w.admin("host-c", "POST", "/v1/locks/web/break", "breakLock", "broken", func() {}) }),
@@ -354,7 +402,7 @@ func TestEachWriteLeavesOneRecord(t *testing.T) {
 		"a gap that is told": {play: func(w *world) {
 			whole(w)
 			w.seq["host-b"]++
-			w.audit("host-b", dict{"EVENT": "dropped", "DROPPED": "3-4 8"})
+			w.audit("host-b", dict{"EVENT": "dropped", "DROPPED": "3-4 10"})
 		}},
 		"twice": {play: func(w *world) { whole(w); w.seq["host-b"]--; w.audit("host-b", dict{"EVENT": "dropped"}) }, broken: "G12", says: "twice"},
 		"two for one call": {play: func(w *world) {

@@ -54,10 +54,12 @@ type call struct {
 	asset   string
 	task    string
 	claimID string
-	waits   bool // it may be answered with what became of the ticket later
+	token   int64 // of the claim; 0: it is not known
+	waits   bool  // it may be answered with what became of the ticket later
 	force   bool
 	unsent  bool // there was no daemon to take it
 	in      request
+	names   []string // of its body's fields, in their order
 	out     response
 }
 
@@ -177,6 +179,7 @@ func read(records []history.Record) *story {
 func parse(h *history.Call) *call {
 	c := &call{m: -1, id: h.ID, host: h.Host, pid: h.PID, came: never, kind: toOther}
 	_ = json.Unmarshal(h.Body, &c.in) // what is no request is refused, and then there is nothing to know of it
+	c.names = namesOf(h.Body)
 	path, query, _ := strings.Cut(h.Path, "?")
 	values, _ := url.ParseQuery(query)
 	c.force = values.Get("force") == "true"

@@ -102,10 +102,10 @@ func (s *story) nobodyAsked(_ key, a, b sending) bool {
 	switch {
 	case knew(a, b):
 		return false
-	case b.Begin-s.over(a) <= unasked && s.faults.silent(b.Host, b.Begin):
+	case b.Begin-s.over(a) <= unasked && s.faults.unanswered(b.Host, b.Begin):
 		return true
 	}
-	return a.Host != b.Host && s.faults.silent(a.Host, a.Begin) && s.unrecorded(a, b.Begin-repeated)
+	return a.Host != b.Host && s.faults.unanswered(a.Host, a.Begin) && s.unrecorded(a, b.Begin-repeated)
 }
 
 // begunBefore: an attempt that was taken before the decision begins within its lease, if something held its sender up. (outbox/doc.go)
@@ -124,7 +124,7 @@ func (s *story) lostBoth(_ key, a, b sending) bool {
 // lost together with the intent." (outbox/doc.go) A daemon that is held up makes no rounds.
 func (s *story) lostSecond(_ key, a, b sending) bool {
 	return a.Host != b.Host && slices.ContainsFunc(s.faults, func(f *fault) bool {
-		return f.loses && f.within(a.Begin-round, b.Begin) && (f.begin <= a.at+round || s.faults.without(f).struck(b.Host, f.begin-round, f.end))
+		return f.loses && !f.keeps && f.within(a.Begin-round, b.Begin) && (f.begin <= a.at+round || s.faults.without(f).struck(b.Host, f.begin-round, f.end))
 	})
 }
 
@@ -133,12 +133,12 @@ func (s *story) lostSecond(_ key, a, b sending) bool {
 func (s *story) acceptedAnew(k key, a, b sending) bool {
 	called := func(c *call) bool {
 		return c.kind == toNotify && c.ticket() == k.ticket && c.host == b.Host && (c.ok() || c.unknown()) &&
-			c.sent < b.Begin && s.faults.lost(a.Begin, c.came)
+			c.sent < b.Begin && s.faults.forgot(a.Begin, c.came)
 	}
 	made := s.made()
 	recorded := func(r auditRecord) bool {
 		return r.Fields["PICKET_EVENT"] == "notifying" && r.Fields["PICKET_TICKET"] == k.ticket && r.Host == b.Host &&
-			made(r) <= b.Begin && s.faults.lost(a.Begin, made(r))
+			made(r) <= b.Begin && s.faults.forgot(a.Begin, made(r))
 	}
 	return a.Host != b.Host && (slices.ContainsFunc(s.calls, called) || slices.ContainsFunc(s.audits, recorded))
 }

@@ -96,11 +96,7 @@ func TestAStepOfTheClockEndsALease(t *testing.T) {
 
 func TestADecisionHoldsSoonEverywhere(t *testing.T) {
 	t.Parallel()
-	discarded := func(w *world) {
-		w.ask("host-c", "POST", "/v1/outbox/web/t1/discard", dict{"reason": "so it is", "channel": "ops"}, func() (int, any) {
-			return http.StatusOK, dict{"ticket": w.shown("web/t1")}
-		})
-	}
+	discarded := func(w *world) { w.decide("discard", "ops", "ops", "discarded", 0) }
 	// It is discarded as a fault of host-b begins, which lasts so long, and sent by host-b a while later.
 	after := func(name string, long, later time.Duration) func(*world) {
 		return func(w *world) {

@@ -173,3 +173,20 @@ func same(facts json.RawMessage) string {
 	sum := sha256.Sum256(plain)
 	return hex.EncodeToString(sum[:8])
 }
+
+// namesOf are the names in an object, also those that stand twice; none, if it is no object.
+func namesOf(object json.RawMessage) (names []string) {
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	if open, _ := decoder.Token(); open != json.Delim('{') {
+		return nil
+	}
+	for decoder.More() {
+		var value json.RawMessage
+		name, err := decoder.Token()
+		if err != nil || decoder.Decode(&value) != nil {
+			break
+		}
+		names = append(names, name.(string))
+	}
+	return names
+}

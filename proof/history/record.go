@@ -90,8 +90,9 @@ type Fault struct {
 	Name   string `json:"name"` // see nemesis.Faults
 	Target string `json:"target"`
 	End    bool   `json:"end"`
-	Loses  bool   `json:"loses"` // Redis may lose what it confirmed, from its beginning to its end
-	Steps  bool   `json:"steps"` // the clock of a Redis is stepped
+	Loses  bool   `json:"loses"`           // Redis may lose what it confirmed, from its beginning to its end
+	Keeps  bool   `json:"keeps,omitempty"` // but not what was answered when as many replicas had it as are waited for
+	Steps  bool   `json:"steps"`           // the clock of a Redis is stepped
 	Detail string `json:"detail,omitempty"`
 }
 
@@ -101,15 +102,16 @@ type Audit struct {
 	Fields map[string]string `json:"fields"`
 }
 
-// Process is the beginning or the end of a process of an agent, of a command under picket exec, or of a daemon.
+// Process is the beginning or the end of a process of an agent, of a daemon, or of a command under picket exec or picket run, which is
+// told of as long as it is at work.
 type Process struct {
 	PID    int    `json:"pid"`
 	Host   string `json:"host"`
-	Kind   string `json:"kind"` // agent, exec, command, run, daemon
+	Kind   string `json:"kind"` // agent, exec, command, run, scanner, daemon
 	End    bool   `json:"end"`
-	Asset  string `json:"asset,omitempty"` // of exec and command
+	Asset  string `json:"asset,omitempty"` // of exec, command and scanner
 	Task   string `json:"task,omitempty"`
-	Token  int64  `json:"token,omitempty"`  // of a command, from PICKET_TOKEN
+	Token  int64  `json:"token,omitempty"`  // of a command or scanner, from PICKET_TOKEN
 	Detail string `json:"detail,omitempty"` // how it ended
 	Due    int64  `json:"due,omitempty"`    // when it ends by itself, in ns of CLOCK_BOOTTIME
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -170,8 +171,26 @@ func (w *worker) stray(h *held) bool {
 		{"failures", body(map[string]any{"step": "online"})},
 		{"notification", body(map[string]any{"title": "x", "text": "y", "severity": "dreadful"})},
 		{"notification", body(map[string]any{"title": "x", "text": "y", "severity": "high", "channels": []string{"nowhere"}})},
-	}[w.rand.IntN(7)]
-	return w.write(h, bad.call, bad.body)
+		{"notification", body(map[string]any{"title": "x", "severity": "high"})},
+		{"notification", body(map[string]any{"title": strings.Repeat("x", 257), "text": "y", "severity": "high"})},
+		{"steps", []byte(`{"step": "online", "step": "online", "state": "ASSET_ONLINE"}`)},
+		{"steps", body(map[string]any{"step": "online", "state": "ASSET_ONLINE", "facts": []string{"seen"}})},
+		{"finish", body(map[string]any{"summary": "done", "force": true})},
+	}
+	if n := w.rand.IntN(len(bad) + 2); n < len(bad) {
+		return w.write(h, bad[n].call, bad[n].body)
+	}
+	asset := url.PathEscape(h.name.asset)
+	others := []sent{
+		{"/v1/claims", body(map[string]any{"asset": h.name.asset, "heartbeat": "10s"})},
+		{"/v1/claims", body(map[string]any{"asset": h.name.asset, "task": h.name.task, "ttl": "10s"})},
+		{"/v1/locks/" + asset + "/break", body(map[string]any{"why": "an operator decides"})},
+		{"/v1/tickets/" + h.name.path() + "/reopen", []byte(`{}`)},
+		{"/v1/outbox/" + h.name.path() + "/discard", body(map[string]any{"reason": "an operator decides", "channel": "nowhere"})},
+	}
+	other := others[w.rand.IntN(len(others))]
+	w.insist(http.MethodPost, other.call, other.body, 0)
+	return true
 }
 
 func (w *worker) release(h *held) bool {

@@ -18,8 +18,8 @@ import (
 	"github.com/picketd/picket/proof/history"
 )
 
-// Agent is the subcommand agent of the proof, which the load runs as processes of their own: work, or command beneath picket exec. It
-// returns the exit code.
+// Agent is the subcommand agent of the proof, which the load runs as processes of their own: work, command beneath picket exec, or scan
+// beneath picket run. It returns the exit code.
 func Agent(args []string) int {
 	var s settings
 	flags := flag.NewFlagSet("agent", flag.ExitOnError)
@@ -33,7 +33,7 @@ func Agent(args []string) int {
 	flags.BoolVar(&s.tells, "tells", false, "one more worker is a teller")
 	flags.BoolVar(&s.child, "child", false, "a command that another has started")
 	if len(args) == 0 || flags.Parse(args[1:]) != nil {
-		fmt.Fprintln(os.Stderr, "usage: agent work|command FLAG…")
+		fmt.Fprintln(os.Stderr, "usage: agent work|command|scan FLAG…")
 		return 2
 	}
 	log, err := history.Open(s.history, s.by)
@@ -48,6 +48,8 @@ func Agent(args []string) int {
 		return 0
 	case "command":
 		return s.command(log)
+	case "scan":
+		return s.scan(log)
 	}
 	fmt.Fprintln(os.Stderr, "no such agent:", args[0])
 	return 2

@@ -7,7 +7,7 @@
 //	           operators. Every call and answer is in the history as it went over the wire: Call before it is sent, Answer after.
 //	tellers    one worker more on each host, which does nothing but have people told
 //	exec       on each host picket exec, with a command that leaves a sign of life every 50 ms
-//	run        on each host picket run, over one list under one task
+//	run        on each host picket run, over one list under one task, with a scanner that leaves such signs too
 //	receivers  what answers on the channels, in whatever mood it is told to be
 //
 // Who works on what:

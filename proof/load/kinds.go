@@ -24,7 +24,7 @@ const (
 )
 
 //go:embed run.toml
-var runConfig []byte
+var runConfig string
 
 // agent runs one agent after another until the work drains.
 func (l *Load) agent(ctx context.Context, h *stage.Host, p *Process, tells bool, r *rand.Rand) {
@@ -66,7 +66,12 @@ func (l *Load) run(ctx context.Context, h *stage.Host, p *Process, r *rand.Rand)
 		assets = append(assets, fmt.Sprint("run-", n))
 	}
 	r.Shuffle(len(assets), func(i, j int) { assets[i], assets[j] = assets[j], assets[i] })
-	for file, content := range map[string][]byte{config: runConfig, list: []byte(strings.Join(assets, "\n") + "\n")} {
+	var scanner []string
+	for _, arg := range append([]string{l.self}, l.settings("scanner "+h.Name, h, r).args("scan")...) {
+		scanner = append(scanner, fmt.Sprintf("%q", arg))
+	}
+	steps := strings.Replace(runConfig, "SCANNER", strings.Join(scanner, ", "), 1)
+	for file, content := range map[string][]byte{config: []byte(steps), list: []byte(strings.Join(assets, "\n") + "\n")} {
 		if err := os.WriteFile(file, content, 0o600); err != nil {
 			l.fail(err)
 			return

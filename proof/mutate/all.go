@@ -12,7 +12,7 @@ import (
 )
 
 // All are the mutations.
-func All() []Mutation { return slices.Concat(claims, writes, notifications, told) }
+func All() []Mutation { return slices.Concat(claims, writes, notifications, told, recorded) }
 
 // Named is the mutation of that name.
 func Named(name string) (Mutation, error) {

@@ -101,4 +101,16 @@ var claims = []Mutation{
 		New: "",
 		Why: "the command ends only when the daemon says so, and one that is frozen says nothing", Profiles: []string{"kept"},
 	},
+	{
+		Name: "run has no clock of its own", Guarantee: "G8", File: "agent/lease/lease_linux.go",
+		Old: "case lost != \"\", now >= trust.Until:",
+		New: "case lost != \"\":",
+		Why: "a scanner of picket run ends only when the daemon says so, and one that is frozen says nothing", Profiles: []string{"kept"},
+	},
+	{
+		Name: "run leaves its scanner", Guarantee: "G8", File: "agent/command_linux.go",
+		Old: "\t\t\tp.Terminate()\n\t\t\tkill = time.After(killDelay(ctx))",
+		New: "\t\t\tkill = time.After(killDelay(ctx) + 10*time.Second)",
+		Why: "when the claim is lost, a scanner goes on while another holds the asset", Profiles: []string{"kept"},
+	},
 }

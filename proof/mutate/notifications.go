@@ -79,8 +79,8 @@ var notifications = []Mutation{
 	},
 	{
 		Name: "anything can be settled", Guarantee: "G9", File: "engine/delivery/decide.go",
-		Old: "outbox.Sent, settleable, audit.Settled",
-		New: "outbox.Sent, discardable, audit.Settled",
+		Old: "t, err := c.decide(ctx, r, outbox.Sent, settleable, audit.Settled)",
+		New: "t, err := c.decide(ctx, r, outbox.Sent, discardable, audit.Settled)",
 		Why: "what was not tried yet counts as arrived by the word of a person who cannot know", Profiles: []string{"kept"},
 	},
 	{
@@ -124,5 +124,11 @@ var notifications = []Mutation{
 		Old: "Late: l.Pace.Life + l.Pace.Missed,",
 		New: "Late: l.Pace.Every / 2,",
 		Why: "a daemon takes over from one that lives", Profiles: []string{"kept"},
+	},
+	{
+		Name: "no replica is waited for", Guarantee: "G2", File: "engine/store/replicas.go",
+		Old: "func (r Replicas) waitOn(ctx context.Context, pipe redis.Pipeliner) func() error {\n\tif r.Number == 0 {",
+		New: "func (r Replicas) waitOn(ctx context.Context, pipe redis.Pipeliner) func() error {\n\tif r.Number >= 0 {",
+		Why: "a failover loses a grant that an agent was answered", Topologies: []string{"sentinel", "cluster"}, Profiles: []string{"waited"},
 	},
 }

@@ -17,6 +17,8 @@ var (
 	lost  = []string{"lost", "mixed"}
 	clock = []string{"clock", "mixed"}
 	disk  = []string{"disk", "mixed"}
+
+	waited = []string{"waited"} // alone: nothing else may lose data there
 )
 
 const (
@@ -80,6 +82,7 @@ var Faults = []Fault{
 	{Name: "planned failover", Topologies: replicated, Times: 3, act: failOver},
 
 	{Name: "failover loses writes", Topologies: replicated, Profiles: lost, Loses: true, Least: 2 * s, Most: 5 * s, Times: 2, act: loseWrites},
+	{Name: "failover loses what no replica has", Topologies: replicated, Profiles: waited, Loses: true, Keeps: true, Least: 1 * s, Most: 4 * s, Times: 4, Weight: 2, act: loseUnwaited},
 	{Name: "all is flushed", Profiles: lost, Loses: true, Times: 4, act: flushAll},
 	{Name: "older dump", Profiles: lost, Loses: true, Least: 1 * s, Most: 15 * s, Times: 4, act: olderDump},
 

@@ -29,6 +29,7 @@ type Fault struct {
 	Topologies []string // where it can be; none: everywhere
 	Profiles   []string // which have it; none: all
 	Loses      bool     // Redis may lose what it confirmed
+	Keeps      bool     // but not what was waited for
 	Steps      bool     // the clock of a Redis is set
 	Least      time.Duration
 	Most       time.Duration // how long it lasts; 0: over at once
@@ -46,7 +47,9 @@ func (f *Fault) Allowed(topology, profile string) bool {
 }
 
 // of reports whether it is what the profile is about.
-func (f *Fault) of(profile string) bool { return len(f.Profiles) == 2 && f.Profiles[0] == profile }
+func (f *Fault) of(profile string) bool {
+	return len(f.Profiles) > 0 && len(f.Profiles) <= len(lost) && f.Profiles[0] == profile
+}
 
 // field is where faults strike.
 type field struct {

@@ -21,10 +21,11 @@ import (
 //
 //	kept   Redis keeps all that it confirmed; these faults the others have too
 //	lost   it loses some or all: FLUSHALL, older dumps, failovers to a replica that lags
+//	waited  replicas are waited for, and it loses what none of them has; on one server the same as kept
 //	clock  its clock is set
 //	disk   the disks of hosts are full, or read-only
 //	mixed  all of these
-func Profiles() []string { return []string{"kept", "lost", "clock", "disk", "mixed"} }
+func Profiles() []string { return []string{"kept", "lost", "waited", "clock", "disk", "mixed"} }
 
 const (
 	first = time.Second            // before that there are no faults, so that there is something to lose

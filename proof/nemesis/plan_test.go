@@ -100,12 +100,13 @@ func TestWhatProfilesAreFor(t *testing.T) {
 				loses, steps, disks = loses || f.Loses, steps || f.Steps, disks || slices.Equal(f.Profiles, disk)
 			}
 		}
+		waits := profile == "waited" && topology != "standalone"
 		for seed := range uint64(50) {
-			if own := slices.ContainsFunc(Plan(seed, topology, profile, long), func(s Step) bool { return named(s.Fault).of(profile) }); own != slices.Contains([]string{"lost", "clock", "disk"}, profile) {
+			if own := slices.ContainsFunc(Plan(seed, topology, profile, long), func(s Step) bool { return named(s.Fault).of(profile) }); own != (slices.Contains([]string{"lost", "clock", "disk"}, profile) || waits) {
 				t.Errorf("seed %d: what the profile is about occurs: %v", seed, own)
 			}
 		}
-		if all := profile == "mixed"; loses != (all || profile == "lost") || steps != (all || profile == "clock") || disks != (all || profile == "disk") {
+		if all := profile == "mixed"; loses != (all || waits || profile == "lost") || steps != (all || profile == "clock") || disks != (all || profile == "disk") {
 			t.Errorf("it loses data: %v, sets clocks: %v, disturbs disks: %v", loses, steps, disks)
 		}
 	})

@@ -104,6 +104,23 @@ func loseWrites(ctx context.Context, j job) error {
 	}})
 }
 
+// loseUnwaited leaves all nodes to itself, so that no replica comes back without what it had.
+func loseUnwaited(ctx context.Context, j job) error {
+	var things []string
+	for _, n := range j.stage.Nodes {
+		things = append(things, processOf(n)...)
+	}
+	give, taken := j.take(things...)
+	if !taken {
+		return nil
+	}
+	defer give()
+	return j.onShard(ctx, blow{begin: func(ctx context.Context) error {
+		_, err := j.stage.LoseUnwaited(ctx, j.Long)
+		return err
+	}})
+}
+
 // moveSlot has a slot of a Cluster between two masters for as long.
 func moveSlot(ctx context.Context, j job) error {
 	return j.onShard(ctx, blow{begin: func(ctx context.Context) error { return j.stage.MoveSlot(ctx, j.Long) }})

@@ -23,7 +23,7 @@ type blow struct {
 // strike writes that the fault begins, begins it, waits, ends it, and writes that. What begin says is no error of the proof: a fault that meets
 // another may come to nothing, or to half. end is tried until it succeeds, also when ctx is over.
 func (j job) strike(ctx context.Context, b blow) error {
-	record := history.Fault{ID: j.ID, Name: j.Fault, Target: b.target, Loses: j.kind.Loses, Steps: j.kind.Steps, Detail: b.detail}
+	record := history.Fault{ID: j.ID, Name: j.Fault, Target: b.target, Loses: j.kind.Loses, Keeps: j.kind.Keeps, Steps: j.kind.Steps, Detail: b.detail}
 	over := record
 	over.End = true
 	j.log.Write(history.Record{Fault: &record})

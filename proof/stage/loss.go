@@ -85,6 +85,21 @@ func (s *Stage) killBehind(ctx context.Context, shard int, master *Node, long ti
 	return detail, errors.Join(err, master.Start(ctx))
 }
 
+// LoseUnwaited is LoseWrites of what no replica has: all of them have what came before, as far as was waited for it.
+func (s *Stage) LoseUnwaited(ctx context.Context, long time.Duration) (detail string, err error) {
+	return s.loseWrites(ctx, s.killInStep, long)
+}
+
+// killInStep is killBehind of a master whose replicas all had what it had written.
+func (s *Stage) killInStep(ctx context.Context, shard int, master *Node, long time.Duration) (string, error) {
+	for _, n := range s.redis.shards()[shard] {
+		if n != master && !hasAll(ctx, n, master) {
+			return "", fmt.Errorf("%s is not in step", n.Name)
+		}
+	}
+	return s.killBehind(ctx, shard, master, long)
+}
+
 // awaitOther waits until another node serves a shard.
 func (s *Stage) awaitOther(ctx context.Context, shard int, master *Node) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
