@@ -109,8 +109,8 @@ var claims = []Mutation{
 	},
 	{
 		Name: "run leaves its scanner", Guarantee: "G8", File: "agent/command_linux.go",
-		Old: "\t\t\tp.Terminate()\n\t\t\tkill = time.After(killDelay(ctx))",
-		New: "\t\t\tkill = time.After(killDelay(ctx) + 10*time.Second)",
+		Old: "\t\t\tp.Terminate()\n\t\t\tdelay := killDelay(ctx)",
+		New: "\t\t\tin.claim = nil\n\t\t\tdelay := killDelay(ctx) + 10*time.Second",
 		Why: "when the claim is lost, a scanner goes on while another holds the asset", Profiles: []string{"kept"},
 	},
 }

@@ -116,7 +116,7 @@ var notifications = []Mutation{
 	{
 		Name: "what a ticket said long ago counts", Guarantee: "G10", File: "engine/delivery/attempt.go",
 		Old: "&& !c.Fresh(a, asked):",
-		New: "&& !c.Fresh(a, asked) && !unbroken:",
+		New: "&& !c.Fresh(a, asked) && !c.config.Trust.Unbroken(staged):",
 		Why: "while Redis is away it is sent for as long as that lasts, whatever an administrator decided meanwhile", Profiles: []string{"kept"},
 	},
 	{
