@@ -147,10 +147,11 @@ func TestOnlyACrashLosesRecords(t *testing.T) {
 			p := history.Process{PID: 7, Host: "host-b", Kind: "daemon"}
 			w.add("stage", history.Record{Process: &p})
 			w.release("host-b", w.claim("host-b", "db", "t1"))
+			asked := w.at
 			last(w)
 			w.fault(fault, "host-b", false, false, func() {
 				over := p
-				over.End, over.Detail = true, how
+				over.End, over.Detail, over.Due = true, how, asked
 				w.add("stage", history.Record{Process: &over})
 			})
 		}
@@ -160,6 +161,7 @@ func TestOnlyACrashLosesRecords(t *testing.T) {
 	judge(t, map[string]spoilt{
 		"it is stopped":              {play: ends("daemon is stopped", "exit status 0", stop)},
 		"without its last record":    {play: ends("daemon is stopped", "exit status 0", func(*world) {}), broken: "G12", says: "stopped in order"},
+		"with no time left":          {play: ends("daemon is stopped", "exit status 0", func(w *world) { w.pass(2 * time.Second) }), excused: "G12: the daemon had no time left when it stopped"},
 		"with records in its queue":  {play: ends("daemon is stopped", "exit status 0", drop), broken: "G12", says: "0 records in the audit"},
 		"it is killed":               {play: ends("daemon is killed", "signal: killed", func(*world) {})},
 		"with records in its queue,": {play: ends("daemon is killed", "signal: killed", drop), excused: "G12: the daemon was killed with the record in its queue"},

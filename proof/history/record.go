@@ -113,5 +113,5 @@ type Process struct {
 	Task   string `json:"task,omitempty"`
 	Token  int64  `json:"token,omitempty"`  // of a command or scanner, from PICKET_TOKEN
 	Detail string `json:"detail,omitempty"` // how it ended
-	Due    int64  `json:"due,omitempty"`    // when it ends by itself, in ns of CLOCK_BOOTTIME
+	Due    int64  `json:"due,omitempty"`    // when it ends by itself, or was asked to, in ns of CLOCK_BOOTTIME
 }

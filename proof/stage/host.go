@@ -32,6 +32,7 @@ type Host struct {
 	Dir    string // its log and its configuration
 
 	lost   atomic.Bool
+	asked  atomic.Int64 // when the daemon was asked to end, in ns of CLOCK_BOOTTIME
 	link   *link
 	picket string // the path of the command
 	log    *history.Log
@@ -100,11 +101,12 @@ func (h *Host) Start(ctx context.Context) error {
 
 func (h *Host) begun(pid int) {
 	h.pids.Store(pid, h.Name)
+	h.asked.Store(0)
 	h.log.Write(history.Record{Process: &history.Process{PID: pid, Host: h.Name, Kind: "daemon"}})
 }
 
 func (h *Host) ended(pid int, how string) {
-	h.log.Write(history.Record{Process: &history.Process{PID: pid, Host: h.Name, Kind: "daemon", End: true, Detail: how}})
+	h.log.Write(history.Record{Process: &history.Process{PID: pid, Host: h.Name, Kind: "daemon", End: true, Detail: how, Due: h.asked.Load()}})
 }
 
 // await waits until the daemon answers a probe with 200. A daemon that ends meanwhile is an error, with the end of its log.
@@ -144,6 +146,7 @@ func (h *Host) ask(ctx context.Context, probe string) (said string, err error) {
 
 // Terminate ends the daemon with SIGTERM, and waits for its end.
 func (h *Host) Terminate(ctx context.Context) error {
+	h.asked.Store(history.Now())
 	ended := h.signal(unix.SIGTERM)
 	if ended == nil {
 		return nil
