@@ -49,14 +49,18 @@ func deliver(t *testing.T, e *Engine, id store.TicketID, channel string, s outbo
 		t.Fatal(err)
 	}
 	n := int(ticket.Delivery[channel].Attempts) + 1
-	a, err := e.Attempt(t.Context(), attempt(e, id, ticket.Intent, channel, n))
+	asked := attempt(e, id, ticket.Intent, channel, n)
+	asked.Run = ticket.Run
+	a, err := e.Attempt(t.Context(), asked)
 	if err != nil || a.Verdict != want {
 		t.Errorf("channel %s: got verdict %+v, %v, want %d", channel, a, err, want)
 	}
 	if s == "" {
 		return
 	}
-	if _, err := e.Outcome(t.Context(), outcome(id, ticket.Intent, channel, n, s)); err != nil {
+	o := outcome(id, ticket.Intent, channel, n, s)
+	o.Run, o.Key = ticket.Run, id.Key(ticket.Run)
+	if _, err := e.Outcome(t.Context(), o); err != nil {
 		t.Error(err)
 	}
 }
