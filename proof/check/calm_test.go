@@ -95,7 +95,10 @@ func TestALossHasItsReason(t *testing.T) {
 			w.clock(time.Minute, func() {})
 			w.lose(id, "expired")
 		}},
-		"taken by another":            {play: told("taken", another)},
+		"taken by another": {play: told("taken", another)},
+		"by a claim of picket exec": {play: told("taken", func(w *world, _ string) {
+			w.audit("host-b", dict{"EVENT": "unconfirmed", "CALL": "claim", "ASSET": "web", "TICKET": "web/t2"})
+		})},
 		"by nobody":                   {play: told("taken", none), broken: "G8", says: "ended by taken, which is not so"},
 		"by an administrator":         {play: told("taken", breaks), broken: "G8", says: "ended by taken"},
 		"who says so":                 {play: told("forced", breaks)},

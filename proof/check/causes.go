@@ -71,6 +71,9 @@ func (s *story) ranOut(g *grant, at int64) bool {
 func (s *story) taken(g *grant, at int64) bool {
 	made, recorded := s.made(), map[int64]int64{} // when a newer token was granted
 	for _, a := range s.audits {
+		if s.maybeHas(a, g, at) {
+			return true
+		}
 		if a.Fields["PICKET_EVENT"] == "claimed" && a.Fields["PICKET_ASSET"] == g.asset && a.token() > g.token {
 			recorded[a.token()] = made(a)
 			if made(a) <= at+int64(prompt) {
@@ -84,6 +87,14 @@ func (s *story) taken(g *grant, at int64) bool {
 	}
 	return slices.ContainsFunc(s.byAsset[g.asset], granted) || slices.ContainsFunc(s.calls, claims) ||
 		s.faults.lost(g.sent, at) || s.ordered(g, at) && s.faults.struck(g.host, at-repeated, at)
+}
+
+// maybeHas: does a record tell of a claim that was under way, and may have had the lock? Of the calls of picket exec and picket run only the
+// audit tells, at their end.
+func (s *story) maybeHas(a auditRecord, g *grant, at int64) bool {
+	const underway = int64(5*time.Second) + int64(prompt)
+	return a.Fields["PICKET_CALL"] == "claim" && a.Fields["PICKET_ASSET"] == g.asset && a.Fields["PICKET_EVENT"] != "claimed" &&
+		a.Fields["PICKET_CODE"] != "LOCK_HELD" && a.at >= g.sent && a.at <= at+underway
 }
 
 // silent: has no call on it been answered for as long as its heartbeat? That of picket exec is not recorded.
