@@ -77,7 +77,7 @@ const (
 	redisUntil = 1250 * time.Millisecond // calls that wait for Redis are told that it does not answer
 	callsUntil = 1400 * time.Millisecond // calls in flight
 	partsUntil = 1600 * time.Millisecond // all else but the audit
-	auditUntil = 1950 * time.Millisecond // which tells of all that, and loses a record in a crash alone
+	auditUntil = 1950 * time.Millisecond // which tells of all that
 )
 
 // cutGrace is what a part gets to return once its time is over.

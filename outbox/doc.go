@@ -174,7 +174,7 @@
 //
 // The file is the identity: a copy of it that is opened on another host answers for the same intents. The file knows the last runs of
 // the daemon that had it, so that none of these is taken for a copy when Redis falls back. The clock of what is due is the host's wall
-// clock; for what may be sent without Redis, and for give_up, an
-// intent has CLOCK_BOOTTIME and the boot with it. Due goes on returning a channel until a call here changes that, so a caller keeps in mind what it has
-// in hand, and takes what it cannot handle out of the way with Postpone.
+// clock; for what may be sent without Redis, and for give_up, an intent has CLOCK_BOOTTIME and the boot with it. Due goes on returning
+// a channel until a call here changes that, so a caller keeps in mind what it has in hand, and takes what it cannot handle out of the
+// way with Postpone.
 package outbox

@@ -37,96 +37,87 @@ func both(w *world) {
 	w.send("host-b", "once", "web/t1", http.StatusOK)
 }
 
+// onOps has it arrive on one channel of two.
+func onOps(w *world) {
+	told(w)
+	w.send("host-b", "ops", "web/t1", http.StatusOK)
+}
+
 func TestWhatIsAcceptedArrives(t *testing.T) {
 	t.Parallel()
 	judge(t, map[string]spoilt{
 		"on both":    {play: func(w *world) { told(w); both(w) }},
-		"not on one": {play: func(w *world) { told(w); w.send("host-b", "ops", "web/t1", http.StatusOK) }, broken: "G9", says: "never arrived on once"},
+		"not on one": {play: onOps, broken: "G9", says: "never arrived on once"},
 		"only refused": {play: func(w *world) {
 			told(w)
 			w.sent("host-b", "ops", 0, 500)
 			w.send("host-b", "once", "web/t1", http.StatusOK)
 		}, broken: "G9", says: "never arrived on ops"},
 		"taken, at_most_once": {play: func(w *world) {
-			told(w)
-			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			onOps(w)
 			w.sent("host-b", "once", 0, 0)
 		}},
 		"not taken, at_most_once": {play: func(w *world) {
-			told(w)
-			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			onOps(w)
 			w.sent("host-b", "once", 0, 0).Digest = ""
 		}, broken: "G9", says: "never arrived on once"},
 		"discarded": {
 			play: func(w *world) {
-				told(w)
-				w.send("host-b", "ops", "web/t1", http.StatusOK)
+				onOps(w)
 				w.decide("discard", "", "once", "discarded", 0)
 			},
 			excused: "G9: an administrator decided",
 		},
 		"another channel is discarded": {play: func(w *world) {
-			told(w)
-			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			onOps(w)
 			w.decide("discard", "ops", "ops", "discarded", 0)
 		}, broken: "G9", says: "never arrived on once"},
 		"in another run": {play: func(w *world) {
-			told(w)
-			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			onOps(w)
 			w.tickets["web/t1"].Run = 2
 			w.decide("discard", "", "once", "discarded", 0)
 		}, broken: "G9", says: "never arrived on once"},
 		"discarded, and it was not": {play: func(w *world) {
-			told(w)
-			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			onOps(w)
 			w.decide("discard", "", "once", "pending", 0)
 		}, broken: "G9", says: "never arrived on once"},
 		"settled": {play: func(w *world) {
-			told(w)
-			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			onOps(w)
 			w.decide("settle", "", "once", "sent", 1)
 		}, excused: "G9: an administrator decided"},
 		"settled before an attempt": {play: func(w *world) {
-			told(w)
-			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			onOps(w)
 			w.decide("settle", "", "once", "sent", 0)
 		}, broken: "G9", says: "never arrived on once"},
 		"refused for good, and reopened": {play: func(w *world) {
-			told(w)
-			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			onOps(w)
 			w.sent("host-b", "once", 0, http.StatusGone)
 			reopened(w, failed)
 		}, excused: "G9: its receiver refused it for good"},
 		"refused for good, and left so": {play: func(w *world) {
-			told(w)
-			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			onOps(w)
 			w.sent("host-b", "once", 0, http.StatusFound)
 		}, broken: "G9", says: "never arrived on once"},
 		"reopened when Redis had lost it": {play: func(w *world) {
-			told(w)
-			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			onOps(w)
 			w.fault("flush", "", true, false, func() {})
 			reopened(w, finished)
 		}, excused: "G9: an administrator reopened what Redis had lost"},
 		"its host is gone, and Redis lost it": {play: func(w *world) {
-			told(w)
-			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			onOps(w)
 			w.fault("daemon is gone for good", "host-b", false, false, func() {})
 			w.fault("flush", "", true, false, func() {})
 		}, excused: "G9: Redis' data and the accepting host were lost for ever"},
 		"its host is gone": {play: func(w *world) {
-			told(w)
-			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			onOps(w)
 			w.fault("daemon is gone for good", "host-b", false, false, func() {})
 		}, broken: "G9", says: "never arrived on once"},
 		"reopened when Redis had it": {play: func(w *world) {
-			told(w)
-			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			onOps(w)
 			reopened(w, finished)
 		}, broken: "G9", says: "never arrived on once"},
 		"parked": {play: func(w *world) {
-			told(w)
-			w.send("host-b", "ops", "web/t1", http.StatusOK)
+			onOps(w)
 			w.outbox(`{"intents":[{"ticket":"web/t1","run":1,"channels":{"once":{"status":"parked"}}}]}`)
 		}, excused: "G9: at_most_once, kept for a person"},
 		"other bytes": {play: func(w *world) { told(w); w.sent("host-b", "ops", 0, 500).Digest = "other"; both(w) }, broken: "G9", says: "other bytes"},
